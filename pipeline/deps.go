@@ -1,0 +1,38 @@
+//go:build depsonly
+
+package pipeline
+
+import (
+	_ "github.com/VictoriaMetrics/easyproto"
+	_ "github.com/alecthomas/kong"
+	_ "github.com/anthropics/anthropic-sdk-go/v2"
+	_ "github.com/apache/arrow-go/v18/arrow/compute"
+	_ "github.com/apache/arrow-go/v18/parquet/pqarrow"
+	_ "github.com/aws/aws-sdk-go-v2/config"
+	_ "github.com/aws/aws-sdk-go-v2/credentials"
+	_ "github.com/aws/aws-sdk-go-v2/credentials/stscreds"
+	_ "github.com/aws/aws-sdk-go-v2/service/bedrockagentcorecontrol"
+	_ "github.com/aws/aws-sdk-go-v2/service/bedrockruntime"
+	_ "github.com/aws/aws-sdk-go-v2/service/s3"
+	_ "github.com/aws/aws-sdk-go-v2/service/sts"
+	_ "github.com/aws/smithy-go"
+	_ "github.com/goccy/go-yaml"
+	_ "github.com/klauspost/compress/gzip"
+	_ "github.com/klauspost/compress/zstd"
+	_ "github.com/parquet-go/parquet-go"
+	_ "github.com/pierrec/lz4/v4"
+	_ "github.com/vbauerster/mpb/v8"
+	_ "go.opentelemetry.io/collector/pdata/plog"
+	_ "go.opentelemetry.io/collector/pdata/plog/plogotlp"
+	_ "go.opentelemetry.io/collector/pdata/ptrace"
+	_ "go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
+	_ "go.opentelemetry.io/collector/pdata/pmetric"
+	_ "go.uber.org/goleak"
+	_ "golang.org/x/sync/errgroup"
+	_ "golang.org/x/term"
+	_ "golang.org/x/time/rate"
+	_ "golang.org/x/tools/txtar"
+	_ "gonum.org/v1/gonum/mathext"
+	_ "gonum.org/v1/gonum/stat/distuv"
+	_ "pgregory.net/rapid"
+)
