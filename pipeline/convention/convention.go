@@ -1,0 +1,80 @@
+package convention
+
+import (
+	"github.com/tracejury/tracejury/pipeline/otlp"
+	"github.com/tracejury/tracejury/schema"
+)
+
+// Record is a stored row of spans with its JSON columns parsed.
+type Record struct {
+	Row        *schema.Span
+	Attributes Attributes
+	Resource   Attributes
+	Events     []otlp.SpanEvent
+	Body       otlp.Value
+}
+
+// Convention reads the records of one telemetry convention or harness. Implementations are stateless values.
+type Convention interface {
+	// Name is lower snake case, the value of Meta.Convention: "otel_genai", "claude_code".
+	Name() string
+	// Match says whether this record is this convention's to read. Conventions are asked in the order of [All]; the first wins.
+	Match(r *Record) bool
+	// Events emits what the record says, in the order in which it says it.
+	Events(r *Record, emit func(Event))
+	// Internal says that a matched record is plumbing without content (spans of an event loop, of a data base) which ingest
+	// may drop, counted as filtered.
+	Internal(r *Record) bool
+	// Exports says which kinds of content the harness exports at all under the settings seen in r, so that what is missing
+	// can be told from what did not happen.
+	Exports(r *Record) Content
+}
+
+// Content is a set of kinds of content.
+type Content uint8
+
+// Kinds of content; their names are the values of sessions.missing.
+const (
+	ContentUserPrompt Content = 1 << iota
+	ContentAssistantText
+	ContentToolArguments
+	ContentToolResults
+	ContentSkillCatalogue
+	ContentSkillBody
+)
+
+// Attributes is a sorted list of attributes.
+type Attributes []otlp.KeyValue
+
+// Get finds key by binary search.
+func (a Attributes) Get(key string) (otlp.Value, bool) {
+	lo, hi := 0, len(a)
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		if a[mid].Key < key {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	if lo < len(a) && a[lo].Key == key {
+		return a[lo].Value, true
+	}
+	return otlp.Value{}, false
+}
+
+// Str is the string at the first of keys that holds a non-empty one.
+func (a Attributes) Str(keys ...string) string {
+	for _, k := range keys {
+		if v, ok := a.Get(k); ok && v.Str() != "" {
+			return v.Str()
+		}
+	}
+	return ""
+}
+
+// Has says whether key is present, whatever its value.
+func (a Attributes) Has(key string) bool {
+	_, ok := a.Get(key)
+	return ok
+}
