@@ -105,10 +105,11 @@ func BetaBinomial(k, n int, a, b, level float64) (mean float64, interval Interva
 	if err := checkProportion(fn, k, n, level); err != nil {
 		return 0, Interval{}, err
 	}
-	for arg, v := range map[string]float64{"a": a, "b": b} {
-		if !(v >= 1e-3 && v <= maxCount) {
-			return 0, Interval{}, &ArgumentError{Func: fn, Arg: arg, Value: v}
-		}
+	if !(a >= 1e-3 && a <= maxCount) {
+		return 0, Interval{}, &ArgumentError{Func: fn, Arg: "a", Value: a}
+	}
+	if !(b >= 1e-3 && b <= maxCount) {
+		return 0, Interval{}, &ArgumentError{Func: fn, Arg: "b", Value: b}
 	}
 	tail := (1 - level) / 2
 	a, b = a+float64(k), b+float64(n-k)
