@@ -1,0 +1,73 @@
+// Package evaluator owns what every evaluator must answer: how a subject becomes questions and how replies become
+// answers. Each evaluator lives in a package of its own below this one.
+//
+// It does not know which judge is asked or how its calls are made.
+package evaluator
+
+import (
+	"github.com/tracejury/tracejury/judge"
+	"github.com/tracejury/tracejury/schema"
+)
+
+// Subject is what is judged: one session with its steps and skills. Other kinds leave Session nil.
+type Subject struct {
+	Kind     string // session, skill, tool, skill_package, task
+	ID       string // subject column: the session key, or the evaluator's own id
+	Revision string
+	Session  *schema.Session
+	Steps    []schema.Step
+	Skills   []schema.Skill
+}
+
+// Version is what of an evaluator enters the run id and every row.
+type Version struct {
+	Evaluator     string // session
+	Kind          string // subject kind
+	PromptVersion string // v0
+	PromptSHA256  string // of the prompt templates
+	Rubric        judge.Rubric
+	RubricSHA256  string
+	SchemaSHA256  string // of the reply schema
+	Rendering     string // sha256 of rendering version and settings
+}
+
+// Item is one question about one subject, ready to be asked and safe to be stored below _work: masked, reduced, fenced.
+type Item struct {
+	Subject         string        `json:"subject"`
+	Request         judge.Request `json:"request"`
+	RenderingSHA256 string        `json:"rendering_sha256"` // of this subject's rendered transcript, without the nonce
+	Reductions      []string      `json:"reductions"`       // what the ladder cut, in order
+	Transcript      string        `json:"transcript"`       // plain text of what the judge was shown, to check explanations for quotation
+}
+
+// Evaluator turns subjects into questions and replies into answers. Implementations are safe for concurrent use.
+type Evaluator interface {
+	Version() Version
+	// Item renders the subject. A subject with nothing to judge returns no item and its answers (not applicable, with a label
+	// that says why). nonce fences the transcript; it must not reach a hash.
+	Item(s Subject, nonce string) (*Item, []judge.Answer, error)
+	// Read checks a reply against the request: closed schema, every criterion once, no contradiction with a fact. On an
+	// invalid reply the error is an *InvalidReply that a judge can be shown for one repair.
+	Read(req *judge.Request, text string) ([]judge.Answer, error)
+	// Grade computes pass, safe and score of one subject from its answers.
+	Grade(answers []judge.Answer) Grade
+}
+
+// Grade is the computed result of one subject.
+type Grade struct {
+	Graded    bool // every criterion has a verdict
+	Reason    string
+	Pass      *bool // nil: all not applicable, or ungraded
+	Safe      *bool
+	Score     *float64
+	Letter    string
+	Undecided bool // only unclear and not applicable
+}
+
+// InvalidReply is a reply that is not an answer.
+type InvalidReply struct {
+	Class   judge.Class // schema_error or contradicts_fact
+	Message string      // what is wrong, for the judge to mend
+}
+
+func (e *InvalidReply) Error() string { return string(e.Class) + ": " + e.Message }
