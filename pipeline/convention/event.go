@@ -117,6 +117,9 @@ type ToolCall struct {
 	Arguments string // JSON, or the harness's text; "" unknown
 	Redacted  bool   // arguments withheld
 	Truncated bool
+	// ResponseID is the model response that asked for the call. A harness that runs tools while the response still streams
+	// tells of its text only afterwards: a Message of the same ResponseID was said before the call, whatever times say.
+	ResponseID string
 }
 
 // ToolResult is what came back.
