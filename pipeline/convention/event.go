@@ -19,6 +19,13 @@ type Meta struct {
 	Agent      string // name of the agent or sub-agent; "" the main one
 	AgentID    string // its id where names repeat
 	Turn       string // the harness's own id of the user's turn; "" none
+
+	// Witness names the kind of record that told it, e.g. "chat" or "invoke_agent". Told twice by one witness it happened
+	// twice; told once each by two witnesses it is the same thing told twice. "" means signal, scope and record name.
+	Witness string
+	// Summary marks what a record repeats of the records below it (an agent or workflow span): it gives no order, and is
+	// believed only where nothing below tells.
+	Summary bool
 }
 
 // Origin says whether a message was new where it was recorded or repeats what the model was sent.
