@@ -58,3 +58,18 @@ func (i Interval) fallback(from, reason string) Interval {
 	i.FallbackFrom, i.Reason = from, reason
 	return i
 }
+
+// Methods of a [Test].
+const (
+	MethodMcNemarExact  = "mcnemar_exact"
+	MethodMcNemarMidP   = "mcnemar_mid_p"
+	MethodFisher        = "fisher_exact"
+	MethodSignFlipExact = "sign_flip_exact"
+	MethodSignFlip      = "sign_flip_monte_carlo"
+)
+
+// Test is the two-sided p-value of a hypothesis of no difference.
+type Test struct {
+	P      float64
+	Method string
+}
