@@ -218,19 +218,20 @@ func fromReplicates(
 	}
 	method, _ := kind.method()
 	iv := Interval{Level: level, Method: method}
-	low, high := (1-level)/2, 1-(1-level)/2
+	lower := (1 - level) / 2
+	upper := lower
 	switch kind {
 	case Basic:
-		iv.Low = 2*estimate - quantile7(replicates, high)
-		iv.High = 2*estimate - quantile7(replicates, low)
+		iv.Low = 2*estimate - quantile7(replicates, 1-upper)
+		iv.High = 2*estimate - quantile7(replicates, lower)
 		return iv, nil
 	case BCa:
 		z0 := mathext.NormalQuantile(midRank(replicates, estimate))
 		a, ok := acceleration(jackknife)
 		if ok {
 			var l, h float64
-			if l, h, ok = bcaLevels(z0, a, level); ok {
-				low, high = l, h
+			if l, h, ok = bcaTails(z0, a, level); ok {
+				lower, upper = l, h
 			}
 		}
 		if !ok {
@@ -238,7 +239,7 @@ func fromReplicates(
 			iv = iv.fallback(MethodBCa, "the bias correction has no finite value")
 		}
 	}
-	iv.Low, iv.High = quantile7(replicates, low), quantile7(replicates, high)
+	iv.Low, iv.High = quantile7(replicates, lower), quantile7(replicates, 1-upper)
 	return iv, nil
 }
 

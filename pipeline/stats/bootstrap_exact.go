@@ -2,13 +2,15 @@ package stats
 
 import (
 	"fmt"
+	"math"
 	"sort"
 )
 
 // The bootstrap distribution of a sum of n draws from n observed integers is the n-fold convolution of their empirical
 // distribution. It needs no random numbers, hence no seed, and is the same on every machine.
 
-// quantileSlack absorbs rounding where a quantile meets a jump of the distribution function exactly, as in ½ of 1 of 2.
+// quantileSlack absorbs rounding where a quantile meets a jump of the distribution function exactly, as ¼ does for the
+// sum of two draws from {0, 1}. It is relative.
 const quantileSlack = 1e-12
 
 // BootstrapProportion is the percentile bootstrap of a proportion, computed exactly: k resampled from n is
@@ -24,7 +26,7 @@ func BootstrapProportion(k, n int, level float64) (Interval, error) {
 	}
 	tail := (1 - level) / 2
 	return Interval{
-		Low: binomialBootstrap(k, n, tail), High: binomialBootstrap(k, n, 1-tail),
+		Low: binomialBootstrap(k, n, tail, false), High: binomialBootstrap(k, n, tail, true),
 		Level: level, Method: MethodPercentileExact,
 	}, nil
 }
@@ -39,9 +41,15 @@ func degenerateProportion(k, n int) string {
 	return ""
 }
 
-// binomialBootstrap is the least j/n with P(X ≤ j) ≥ q for X ~ Binomial(n, k/n).
-func binomialBootstrap(k, n int, q float64) float64 {
-	p := float64(k) / float64(n)
-	j := sort.Search(n, func(j int) bool { return binomialCDF(j, n, p) >= q-quantileSlack })
+// binomialBootstrap is the least j/n with P(X ≤ j) ≥ tail, or with P(X > j) ≤ tail, for X ~ Binomial(n, k/n).
+func binomialBootstrap(k, n int, tail float64, high bool) float64 {
+	p, q := float64(k)/float64(n), float64(n-k)/float64(n)
+	j := sort.Search(n, func(j int) bool {
+		below, above := logIncompleteBeta(q, p, float64(n-j), float64(j+1))
+		if high {
+			return math.Exp(above) <= tail*(1+quantileSlack)
+		}
+		return math.Exp(below) >= tail*(1-quantileSlack)
+	})
 	return float64(j) / float64(n)
 }

@@ -60,12 +60,12 @@ func TestBootstrapExactFixture(t *testing.T) {
 				iv, err = BCaProportion(p.Gained, c.N, level)
 				nearInterval(t, "proportion bca "+what, iv, err, wantBCa.CI, 1e-12)
 			}
-			low, high, ok := bcaLevels(c.BCa.Z0, c.BCa.A, level)
+			lower, upper, ok := bcaTails(c.BCa.Z0, c.BCa.A, level)
 			if !ok {
-				t.Errorf("%s: BCa levels do not exist", what)
+				t.Errorf("%s: BCa tails do not exist", what)
 			}
-			near(t, what+" alpha low", low, wantBCa.Alpha[0], 1e-9)
-			near(t, what+" alpha high", high, wantBCa.Alpha[1], 1e-9)
+			near(t, what+" alpha low", lower, wantBCa.Alpha[0], 1e-9)
+			near(t, what+" alpha high", 1-upper, wantBCa.Alpha[1], 1e-9)
 		}
 		if c.BCa == nil {
 			continue

@@ -3,7 +3,8 @@ package stats
 import "sort"
 
 // FiniteProportion is the exact interval for the proportion in a population of size N of which n were drawn without
-// replacement and k had the property. It inverts the two hypergeometric tails, so its ends are multiples of 1/N. When
+// replacement and k had the property. It inverts the two hypergeometric tails, so its ends are multiples of 1/N, and
+// an estimate k/n between two such multiples may lie outside by less than one of them when N is small. When
 // everything was looked at there is no sampling error: the interval has no width and its Method is "census".
 func FiniteProportion(k, n, N int, level float64) (Interval, error) {
 	if err := checkPopulation("FiniteProportion", k, n, N, level); err != nil {

@@ -97,18 +97,20 @@ func latticeInterval(fn string, counts []int, low int, unit, level float64, meth
 	if !ok {
 		return Interval{}, &ArgumentError{Func: fn, Arg: "n", Value: n}
 	}
-	tail := (1 - level) / 2
-	alphaLow, alphaHigh := tail, 1-tail
+	lower := (1 - level) / 2
+	upper := lower
 	if method == MethodBCaExact {
 		below, at := dist.rank(sum)
 		z0 := mathext.NormalQuantile(below + at/2)
-		alphaLow, alphaHigh, ok = bcaLevels(z0, latticeAcceleration(counts, n, sum), level)
+		lower, upper, ok = bcaTails(z0, latticeAcceleration(counts, n, sum), level)
 		if !ok {
 			return Interval{}, &UndefinedError{Func: fn, Reason: "the bias correction has no finite value"}
 		}
 	}
-	at := func(q float64) float64 { return (float64(dist.quantile(q))/float64(n) + float64(low)) * unit }
-	return Interval{Low: at(alphaLow), High: at(alphaHigh), Level: level, Method: method}, nil
+	mean := func(sum int) float64 { return (float64(sum)/float64(n) + float64(low)) * unit }
+	return Interval{
+		Low: mean(dist.quantile(lower)), High: mean(dist.upperQuantile(upper)), Level: level, Method: method,
+	}, nil
 }
 
 // latticeAcceleration is a = Σu³/(6(Σu²)^1.5) over the jackknife; for a mean u is proportional to value − mean.
@@ -123,18 +125,14 @@ func latticeAcceleration(counts []int, n, sum int) float64 {
 	return s3 / (6 * math.Pow(s2, 1.5))
 }
 
-// bcaLevels are the quantiles that BCa reads instead of (1−level)/2 and its complement (Efron 1987). It is not ok where
-// z0 is infinite or the acceleration folds the scale over.
-func bcaLevels(z0, a, level float64) (low, high float64, ok bool) {
+// bcaTails are the probabilities below and above the interval that BCa uses instead of (1−level)/2 twice (Efron 1987).
+// It is not ok where z0 is infinite or the acceleration folds the scale over.
+func bcaTails(z0, a, level float64) (lower, upper float64, ok bool) {
 	z := zTwoSided(level)
-	shift := func(z float64) (float64, bool) {
-		den := 1 - a*(z0+z)
-		v := normalCDF(z0 + (z0+z)/den)
-		return v, den > 0 && !math.IsNaN(v)
-	}
-	low, okLow := shift(-z)
-	high, okHigh := shift(z)
-	return low, high, okLow && okHigh && !math.IsInf(z0, 0)
+	denLow, denHigh := 1-a*(z0-z), 1-a*(z0+z)
+	lower = normalCDF(z0 + (z0-z)/denLow)
+	upper = normalCDF(-(z0 + (z0+z)/denHigh))
+	return lower, upper, denLow > 0 && denHigh > 0 && finite(lower) && finite(upper) && !math.IsInf(z0, 0)
 }
 
 const (
@@ -213,16 +211,25 @@ func (a lattice) rank(x int) (below, at float64) {
 	return below, at
 }
 
-// quantile is the least x with P(X ≤ x) ≥ q.
+// quantile is the least x with P(X ≤ x) ≥ q, for a small q.
 func (a lattice) quantile(q float64) int {
 	cdf := 0.0
 	for i, p := range a.pmf {
-		if cdf += p; cdf >= q-quantileSlack {
-			// A leading zero would be no value at all when q is below the slack.
-			if p > 0 {
-				return a.start + i
-			}
+		if cdf += p; p > 0 && cdf >= q*(1-quantileSlack) {
+			return a.start + i
 		}
 	}
 	return a.start + len(a.pmf) - 1
+}
+
+// upperQuantile is the least x with P(X ≤ x) ≥ 1 − tail, which is P(X > x) ≤ tail, summed from the top so that a small
+// tail keeps its digits.
+func (a lattice) upperQuantile(tail float64) int {
+	above := 0.0
+	for i := len(a.pmf) - 1; i > 0; i-- {
+		if above += a.pmf[i]; above > tail*(1+quantileSlack) {
+			return a.start + i
+		}
+	}
+	return a.start
 }

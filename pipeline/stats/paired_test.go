@@ -92,7 +92,7 @@ func TestPairedLaws(t *testing.T) {
 				// A quantile is the least value that reaches q, so a bootstrap may mirror to the next lattice point.
 				step := slack
 				if iv.Method == MethodPercentileExact || iv.Method == MethodBCaExact {
-					step += 1 / float64(p.N())
+					step += 2 / float64(p.N()) // without ties only every second sum can occur
 				}
 				if err != nil || math.Abs(mirror.Low+iv.High) > step || math.Abs(mirror.High+iv.Low) > step {
 					t.Fatalf("not symmetric: %+v, mirrored %+v, %v", iv, mirror, err)

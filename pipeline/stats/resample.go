@@ -85,10 +85,10 @@ func replicate(ctx context.Context, r Resampling, domain string, newDraw func(so
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	group, ctx := errgroup.WithContext(ctx)
+	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(workers)
 	for start := 0; start < len(out); start += chunkSize {
-		if ctx.Err() != nil {
+		if inner.Err() != nil {
 			break
 		}
 		part := out[start:min(start+chunkSize, len(out))]
@@ -96,7 +96,7 @@ func replicate(ctx context.Context, r Resampling, domain string, newDraw func(so
 		group.Go(func() error {
 			draw := newDraw(newSource(r.Seed, domain, chunk))
 			for i := range part {
-				if err := ctx.Err(); err != nil {
+				if err := inner.Err(); err != nil {
 					return err
 				}
 				part[i] = draw()
