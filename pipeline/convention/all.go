@@ -4,6 +4,10 @@ package convention
 // convention next, OpenTelemetry's GenAI convention last, as the fallback.
 func All() []Convention {
 	return []Convention{
+		ClaudeCode{},
+		Codex{},
+		GeminiCLI{},
+		QwenCode{},
 		strands{},
 		openInference{},
 		otelGenAI{},

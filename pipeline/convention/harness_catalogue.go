@@ -10,11 +10,12 @@ import (
 func skillsElement(text string) ([]CatalogueSkill, bool) {
 	found := false
 	for {
-		inner, rest, ok := element(text, "available_skills")
+		_, inner, rest, closed, ok := openElement(text, "available_skills")
 		if !ok {
 			return nil, found
 		}
-		found = true
+		// Prose that mentions the tag is no catalogue.
+		found = found || closed
 		if skills := skillEntries(inner); len(skills) > 0 {
 			return skills, true
 		}
@@ -25,7 +26,7 @@ func skillsElement(text string) ([]CatalogueSkill, bool) {
 func skillEntries(text string) []CatalogueSkill {
 	var skills []CatalogueSkill
 	for {
-		head, inner, rest, ok := openElement(text, "skill")
+		head, inner, rest, _, ok := openElement(text, "skill")
 		if !ok {
 			return skills
 		}
@@ -46,16 +47,16 @@ func skillEntries(text string) []CatalogueSkill {
 // element is the content of the first element called name, and the text behind it. An element that is cut off before its end
 // goes to the end of text.
 func element(text, name string) (inner, rest string, ok bool) {
-	_, inner, rest, ok = openElement(text, name)
+	_, inner, rest, _, ok = openElement(text, name)
 	return inner, rest, ok
 }
 
-func openElement(text, name string) (head, inner, rest string, ok bool) {
+func openElement(text, name string) (head, inner, rest string, closed, ok bool) {
 	at := text
 	for {
 		i := strings.Index(at, "<"+name)
 		if i < 0 {
-			return "", "", "", false
+			return "", "", "", false, false
 		}
 		at = at[i+1+len(name):]
 		if at == "" || at[0] == '>' || at[0] == ' ' || at[0] == '\n' || at[0] == '\r' || at[0] == '\t' {
@@ -64,10 +65,10 @@ func openElement(text, name string) (head, inner, rest string, ok bool) {
 	}
 	head, at, ok = strings.Cut(at, ">")
 	if !ok {
-		return "", "", "", false
+		return "", "", "", false, false
 	}
-	inner, rest, _ = strings.Cut(at, "</"+name+">")
-	return head, inner, rest, true
+	inner, rest, closed = strings.Cut(at, "</"+name+">")
+	return head, inner, rest, closed, true
 }
 
 func child(text, name string) string {
