@@ -105,7 +105,8 @@ func tangoScore(gained, lost, n int, delta float64) float64 {
 }
 
 // Newcombe10 is method 10 of Newcombe 1998 for paired differences: the Wilson intervals of both margins, put together
-// with a continuity-corrected correlation. Without pairs it is [−1, 1].
+// with a continuity-corrected correlation. It also depends on how the unchanged pairs divide: with twenty pairs, a tenth
+// gained, none lost and as many failing as passing both times it covers 88 %, Tango 99.8 %. Without pairs it is [−1, 1].
 func Newcombe10(p Pairs, level float64) (Interval, error) {
 	if err := p.checkInterval("Newcombe10", level); err != nil {
 		return Interval{}, err
