@@ -1,0 +1,278 @@
+package mask
+
+import (
+	"sort"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// view is a text with a layer of encoding undone. It remembers where each byte lay in the text below.
+type view struct {
+	text string
+	segs []seg // ordered; each reaches to the next
+}
+
+// seg maps a stretch of a view. A literal stretch has the same bytes below; another is one decoded character.
+type seg struct {
+	at, low, lowEnd int // begin in the view, begin and end below
+	literal         bool
+}
+
+// seg returns the stretch that holds byte i of the view.
+func (v *view) seg(i int) seg {
+	n := sort.Search(len(v.segs), func(k int) bool { return v.segs[k].at > i })
+	return v.segs[n-1]
+}
+
+// lift maps spans of the view to spans of the text below.
+func (v *view) lift(spans []span) {
+	for i := range spans {
+		p := &spans[i]
+		from, last := v.seg(p.start), v.seg(p.end-1)
+		p.start = from.low + (p.start-from.at)*b2i(from.literal)
+		if last.literal {
+			p.end = last.low + p.end - last.at
+		} else {
+			p.end = last.lowEnd
+		}
+	}
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// viewBuilder collects a view.
+type viewBuilder struct {
+	b    strings.Builder
+	segs []seg
+}
+
+func (v *viewBuilder) literal(s string, from, to int) {
+	if from < to {
+		v.segs = append(v.segs, seg{at: v.b.Len(), low: from, lowEnd: to, literal: true})
+		v.b.WriteString(s[from:to])
+	}
+}
+
+func (v *viewBuilder) char(r rune, from, to int) {
+	v.segs = append(v.segs, seg{at: v.b.Len(), low: from, lowEnd: to})
+	v.b.WriteRune(r)
+}
+
+func (v *viewBuilder) view() *view { return &view{text: v.b.String(), segs: v.segs} }
+
+// unescapeJSON undoes the escapes of a JSON string, without its quotes.
+func unescapeJSON(s string) *view {
+	var v viewBuilder
+	v.b.Grow(len(s))
+	from := 0
+	for {
+		k := strings.IndexByte(s[from:], '\\')
+		if k < 0 {
+			v.literal(s, from, len(s))
+			return v.view()
+		}
+		v.literal(s, from, from+k)
+		at := from + k
+		r, n := jsonEscape(s[at:])
+		v.char(r, at, at+n)
+		from = at + n
+	}
+}
+
+// jsonEscape decodes the escape that s starts with. An unknown one stands for its character.
+func jsonEscape(s string) (rune, int) {
+	if len(s) < 2 {
+		return '\\', 1
+	}
+	switch s[1] {
+	case 'n':
+		return '\n', 2
+	case 't':
+		return '\t', 2
+	case 'r':
+		return '\r', 2
+	case 'b':
+		return '\b', 2
+	case 'f':
+		return '\f', 2
+	case 'u':
+		r, ok := hexRune(s, 2, 4)
+		if !ok {
+			return 'u', 2
+		}
+		if utf16.IsSurrogate(r) {
+			if has(s, 6, `\u`) {
+				if low, ok := hexRune(s, 8, 4); ok {
+					if full := utf16.DecodeRune(r, low); full != utf8.RuneError {
+						return full, 12
+					}
+				}
+			}
+			return utf8.RuneError, 6
+		}
+		return r, 6
+	}
+	r, n := utf8.DecodeRuneInString(s[1:])
+	return r, 1 + n
+}
+
+func hexRune(s string, at, n int) (rune, bool) {
+	if at+n > len(s) {
+		return 0, false
+	}
+	var r rune
+	for _, c := range []byte(s[at : at+n]) {
+		d, ok := unhex(c)
+		if !ok {
+			return 0, false
+		}
+		r = r<<4 | rune(d)
+	}
+	return r, true
+}
+
+func unhex(c byte) (byte, bool) {
+	switch {
+	case '0' <= c && c <= '9':
+		return c - '0', true
+	case 'a' <= c && c <= 'f':
+		return c - 'a' + 10, true
+	case 'A' <= c && c <= 'F':
+		return c - 'A' + 10, true
+	}
+	return 0, false
+}
+
+// loosen undoes, at once and at any depth, what may hide a secret in text that is no valid document: backslash
+// escapes, percent-encoding, zero-width characters and NUL bytes. It returns nil when s holds nothing of the kind
+// beyond simple escapes, which the matchers read themselves.
+func loosen(s string) *view {
+	if !needsLoosening(s) {
+		return nil
+	}
+	var v viewBuilder
+	v.b.Grow(len(s))
+	from, i := 0, 0
+	for i < len(s) {
+		r, n, drop := looseChar(s, i)
+		if n == 0 {
+			i++
+			continue
+		}
+		v.literal(s, from, i)
+		if !drop {
+			v.char(r, i, i+n)
+		}
+		i += n
+		from = i
+	}
+	v.literal(s, from, len(s))
+	return v.view()
+}
+
+func needsLoosening(s string) bool {
+	return anyLoose(s, '\\') || anyLoose(s, '%') || strings.IndexByte(s, 0) >= 0 || hasInvisible(s)
+}
+
+// anyLoose reports whether an escape that begins with c hides a character.
+func anyLoose(s string, c byte) bool {
+	for at := 0; ; {
+		k := strings.IndexByte(s[at:], c)
+		if k < 0 {
+			return false
+		}
+		at += k
+		if r, n, _ := looseChar(s, at); n > 0 && (r > ' ' && r != '"' && r != '\'' && r != '\\' || c == '%') {
+			return true
+		}
+		at++
+	}
+}
+
+func hasInvisible(s string) bool {
+	for i := 0; i < len(s); {
+		if i+8 <= len(s) && (s[i]|s[i+1]|s[i+2]|s[i+3]|s[i+4]|s[i+5]|s[i+6]|s[i+7]) < utf8.RuneSelf {
+			i += 8
+			continue
+		}
+		if s[i] >= utf8.RuneSelf && invisible(s, i) > 0 {
+			return true
+		}
+		i++
+	}
+	return false
+}
+
+// invisible returns the length of the zero-width character at i, or 0.
+func invisible(s string, i int) int {
+	if s[i] != 0xC2 && s[i] != 0xCD && s[i] != 0xE1 && s[i] != 0xE2 && s[i] != 0xEF {
+		return 0
+	}
+	r, n := utf8.DecodeRuneInString(s[i:])
+	switch {
+	case r == 0xAD, r == 0x34F, r == 0x180E, r == 0xFEFF,
+		0x200B <= r && r <= 0x200F, 0x202A <= r && r <= 0x202E, 0x2060 <= r && r <= 0x206F, 0xFE00 <= r && r <= 0xFE0F:
+		return n
+	}
+	return 0
+}
+
+// looseChar decodes what starts at i. n is 0 for a plain character; drop says that it stands for nothing.
+func looseChar(s string, i int) (r rune, n int, drop bool) {
+	switch c := s[i]; {
+	case c == '\\':
+		k := i
+		for k < len(s) && s[k] == '\\' {
+			k++
+		}
+		if k == len(s) {
+			return 0, 0, false
+		}
+		switch s[k] {
+		case 'n':
+			return '\n', k + 1 - i, false
+		case 'r':
+			return '\r', k + 1 - i, false
+		case 't':
+			return '\t', k + 1 - i, false
+		case '"', '\'', '/':
+			return rune(s[k]), k + 1 - i, false
+		case 'u':
+			if u, ok := hexRune(s, k+1, 4); ok && u > 0 && !utf16.IsSurrogate(u) {
+				return u, k + 5 - i, zeroWidth(u)
+			}
+		case 'x':
+			if u, ok := hexRune(s, k+1, 2); ok && ' ' <= u && u < utf8.RuneSelf {
+				return u, k + 3 - i, false
+			}
+		}
+		return 0, 0, false
+	case c == '%':
+		k := i + 1
+		for has(s, k, "25") {
+			k += 2
+		}
+		if u, ok := hexRune(s, k, 2); ok && (u == '\n' || u == '\r' || u == '\t' || ' ' <= u && u < utf8.RuneSelf) {
+			return u, k + 2 - i, false
+		}
+		return 0, 0, false
+	case c == 0:
+		return 0, 1, true
+	case c >= utf8.RuneSelf:
+		n := invisible(s, i)
+		return 0, n, true
+	}
+	return 0, 0, false
+}
+
+func zeroWidth(r rune) bool {
+	var buf [utf8.UTFMax]byte
+	s := string(utf8.AppendRune(buf[:0], r))
+	return s[0] >= utf8.RuneSelf && invisible(s, 0) > 0
+}
