@@ -1,0 +1,278 @@
+package otlp
+
+// JSON reads one JSON document: a value of any known shape, or an array of such. Every record is handed to visit in the
+// order of its bytes. The error is visit's and ends the document; defects of the document are faults, around which
+// everything whole is still read.
+//
+// JSON unescapes strings where they stand: doc is overwritten and must stay untouched until JSON returns. Records alias it.
+func (d *Decoder) JSON(doc []byte, visit func(*Record) error) (Stats, []Fault, error) {
+	d.begin(doc, visit)
+	if len(doc) >= 3 && string(doc[:3]) == "\xef\xbb\xbf" {
+		d.pos = 3
+	}
+	if d.peek() == 0 {
+		return d.end()
+	}
+	start := d.pos
+	if (d.document(0) || d.salvage(start, 0, false)) && d.peek() != 0 {
+		d.fault(d.pos, len(d.buf)-d.pos, reasonTrailing)
+	}
+	return d.end()
+}
+
+// member names of a document's outermost object, as bits
+const (
+	hasOTLP = 1 << iota
+	hasGroup
+	hasTrace
+	hasTime
+	hasBody
+	hasContext
+	hasSDKContext
+	hasName
+	hasProcesses
+	hasSpans
+	hasLogEvents
+	hasWrapped
+	hasUnixNano
+	hasAny
+)
+
+// nameBits says what a member name tells about the shape.
+func nameBits(name string) int {
+	switch name {
+	case "resource", "scope", "schemaUrl", "attributes", "status", "kind":
+		return 0
+	case "scopeSpans", "scope_spans", "instrumentationLibrarySpans", "instrumentation_library_spans",
+		"scopeLogs", "scope_logs", "instrumentationLibraryLogs", "instrumentation_library_logs",
+		"scopeMetrics", "scope_metrics", "instrumentationLibraryMetrics", "instrumentation_library_metrics":
+		return hasGroup
+	case "traceId", "trace_id", "traceID", "spanId", "span_id", "spanID":
+		return hasTrace
+	case "startTimeUnixNano", "timeUnixNano", "observedTimeUnixNano", "endTimeUnixNano":
+		return hasTime | hasUnixNano
+	case "startTime", "start_time", "endTime", "end_time", "start_time_unix_nano", "time_unix_nano", "observed_timestamp", "timestamp":
+		return hasTime
+	case "hrTime", "hrTimeObserved":
+		return hasTime | hasSDKContext
+	case "body", "_body", "severityNumber", "severity_number", "severityText", "severity_text":
+		return hasBody
+	case "context":
+		return hasContext
+	case "_spanContext", "spanContext":
+		return hasSDKContext
+	case "name":
+		return hasName
+	case "processes":
+		return hasProcesses
+	case "spans":
+		return hasSpans
+	case "logEvents":
+		return hasLogEvents
+	case "data", "trace", "traces", "raw_otel_json", "@message":
+		return hasWrapped
+	}
+	return 0
+}
+
+// document reads the value at pos, which is a document or one inside another.
+func (d *Decoder) document(level int) bool {
+	switch c := d.peek(); {
+	case level > maxNesting || c != '{' && c != '[':
+		if c != 'n' {
+			d.stats.Skipped++
+			if level == 0 {
+				d.fault(d.pos, len(d.buf)-d.pos, "a JSON value that is no object; telemetry is made of objects")
+			}
+		}
+		return d.skip()
+	case c == '[':
+		return d.each(false, func() bool { return d.document(level + 1) })
+	}
+	start, depth, seen := d.pos, d.depth, 0
+	if !d.open('{') {
+		return false
+	}
+	var wrapped later
+	cut := false
+	for !cut {
+		name, more, ok := d.member()
+		if !ok {
+			if seen&^hasAny == 0 || seen&hasOTLP != 0 {
+				return false
+			}
+			d.reason, cut = "", true
+			break
+		}
+		if !more {
+			break
+		}
+		seen |= hasAny
+		switch name {
+		case "resourceSpans", "resource_spans", "resourceLogs", "resource_logs", "resourceMetrics", "resource_metrics":
+			seen |= hasOTLP
+			d.shape("otlp_json")
+			ok = d.each(false, d.resourceGroup)
+		case "batches":
+			seen |= hasOTLP
+			d.shape("tempo")
+			d.bareTimes = true
+			ok = d.each(false, d.resourceGroup)
+			d.bareTimes = false
+		default:
+			b := nameBits(name)
+			seen |= b
+			if b&(hasWrapped|hasSpans) != 0 {
+				ok, cut = wrapped.put(d, name)
+			} else if ok = d.skip(); !ok && seen&hasOTLP == 0 {
+				d.reason, cut, ok = "", true, true
+			}
+		}
+		if !ok {
+			return false
+		}
+	}
+	if seen&hasOTLP != 0 {
+		if cut {
+			return d.fail(reasonCut)
+		}
+		return true
+	}
+	return d.shaped(level, start, depth, seen, &wrapped, cut)
+}
+
+// shaped reads the object at start, whose member names are known.
+func (d *Decoder) shaped(level, start, depth, seen int, wrapped *later, cut bool) bool {
+	again := func(shape string, read func() bool) bool {
+		d.shape(shape)
+		d.pos, d.depth = start, depth
+		return d.one(true, read)
+	}
+	switch {
+	case seen&hasGroup != 0:
+		d.shape("resource_spans")
+		d.pos, d.depth = start, depth
+		return d.one(false, d.resourceGroup)
+	case seen&hasLogEvents != 0:
+		d.shape("cloudwatch_subscription")
+		d.pos, d.depth = start, depth
+		return d.one(false, func() bool { return d.envelope(level) })
+	case seen&hasProcesses != 0 && seen&hasSpans != 0:
+		d.shape("jaeger")
+		d.pos, d.depth = start, depth
+		return d.one(false, d.jaegerTrace)
+	case seen&hasSDKContext != 0 && seen&(hasTime|hasBody|hasName) != 0:
+		return again("js_readable_span", d.loneRecord)
+	case seen&hasTrace != 0 && seen&(hasTime|hasBody|hasName) != 0, seen&hasBody != 0 && seen&hasUnixNano != 0:
+		if seen&hasUnixNano != 0 {
+			return again("aws_spans", d.loneRecord)
+		}
+		return again("flat_span", d.loneRecord)
+	case seen&hasContext != 0 && seen&(hasTime|hasBody) != 0:
+		return again("flat_span", d.loneRecord)
+	case seen&(hasWrapped|hasSpans) != 0:
+		return wrapped.run(d, depth, cut, func(string) bool { return d.nested(level) })
+	}
+	if cut {
+		return d.fail(reasonCut)
+	}
+	if seen&hasAny != 0 {
+		d.stats.Skipped++
+		if level == 0 {
+			d.fault(start, d.pos-start, "a JSON object of no known telemetry shape")
+		}
+	}
+	return true
+}
+
+// loneRecord reads a record that stands by itself.
+func (d *Decoder) loneRecord() bool {
+	d.shared.reset()
+	d.resource, d.scopeName, d.scopeVersion = nil, "", ""
+	return d.record(0)
+}
+
+// nested reads a document that is the value of a member: as JSON, or as JSON in a string. Strings that hold none are
+// ordinary text and are counted as skipped.
+func (d *Decoder) nested(level int) bool {
+	switch d.peek() {
+	case '{', '[':
+		return d.document(level + 1)
+	case '"':
+	default:
+		return d.skip()
+	}
+	at := d.pos
+	s, ok := d.str()
+	if !ok {
+		return false
+	}
+	inner := d.scanner
+	inner.buf, inner.pos, inner.depth = d.buf[at+1:at+1+len(s)], 0, 0
+	if len(s) > 0 && alias(inner.buf) != s { // wrong UTF-8 was replaced, elsewhere
+		inner.buf = []byte(s)
+	}
+	if c := inner.peek(); c != '{' && c != '[' {
+		d.stats.Skipped++
+		return true
+	}
+	outer, base := d.scanner, d.base
+	if d.base < 0 {
+		d.base = at
+	}
+	d.scanner = inner
+	whole := d.document(level + 1)
+	if !whole {
+		d.salvage(0, 0, false)
+	}
+	outer.keys = d.keys
+	outer.owned = d.owned
+	d.scanner, d.base, d.dead = outer, base, false
+	return d.visitErr == nil
+}
+
+// envelope reads what a CloudWatch Logs subscription delivers.
+func (d *Decoder) envelope(level int) bool {
+	depth, control, cut := d.depth, false, false
+	if !d.open('{') {
+		return false
+	}
+	var wait later
+	for !cut {
+		name, more, ok := d.member()
+		if !ok {
+			d.reason, cut = "", true
+			break
+		}
+		if !more {
+			break
+		}
+		switch name {
+		case "messageType":
+			var s string
+			s, ok = d.text()
+			control = s == "CONTROL_MESSAGE"
+		case "logEvents":
+			ok, cut = wait.put(d, name)
+		default:
+			ok = d.skip()
+		}
+		if !ok {
+			return false
+		}
+	}
+	return wait.run(d, depth, cut, func(string) bool {
+		return d.each(false, func() bool {
+			return d.eachIn(func(name string) bool {
+				switch {
+				case name != "message":
+					return d.skip()
+				case control:
+					d.stats.Skipped++
+					return d.skip()
+				}
+				return d.nested(level)
+			})
+		})
+	})
+}
