@@ -24,3 +24,5 @@ func TestDirContract(t *testing.T) { storetest.Run(t, openTempDir) }
 func TestUnderContract(t *testing.T) {
 	storetest.Run(t, func(tb testing.TB) store.Store { return store.Under(openTempDir(tb), "a sub/folder") })
 }
+
+func TestS3Contract(t *testing.T) { storetest.Run(t, store.OpenFake) }

@@ -48,18 +48,17 @@ func openS3(ctx context.Context, bucket, prefix string, opts Options) (*s3Store,
 	}
 	load := []func(*config.LoadOptions) error{
 		config.WithRetryer(func() aws.Retryer { return aws.NopRetryer{} }),
+		config.WithHTTPClient(newHTTPClient()),
 	}
 	if opts.Region != "" {
 		load = append(load, config.WithRegion(opts.Region))
 	}
-	if opts.HTTPClient == nil {
-		load = append(load, config.WithHTTPClient(newHTTPClient()))
-	} else {
-		load = append(load, config.WithHTTPClient(opts.HTTPClient))
-	}
 	cfg, err := config.LoadDefaultConfig(ctx, load...)
 	if err != nil {
 		return nil, &Error{Op: "open", URI: s.URI(), Err: err, Hint: "check ~/.aws/config, AWS_PROFILE and the AWS_ variables"}
+	}
+	if opts.HTTPClient != nil {
+		cfg.HTTPClient = opts.HTTPClient // not while loading: that fails when AWS_CA_BUNDLE is set
 	}
 	if opts.RoleARN != "" {
 		role := sts.NewFromConfig(cfg, func(o *sts.Options) {
