@@ -51,7 +51,7 @@ func (a *archiver) cloudWatch(at time.Time, groups []Group) error {
 			return err
 		}
 	}
-	key := at.Format("cloudwatch/2006/01/02/15/agent-spans-1-2006-01-02-15-04-05-") + r.uuid()
+	key := at.Format("cloudwatch/2006/01/02/15/") + "agent-spans-1-" + at.Format("2006-01-02-15-04-05-") + r.uuid() // as Firehose names it
 	a.objects = append(a.objects, Object{Key: key, Body: buf.Bytes(), info: ObjectTruth{Format: "cloudwatch subscription, gzip members",
 		Records: n, Note: "envelopes with flat spans as JSON strings; the first envelope is a control message"}})
 	return nil

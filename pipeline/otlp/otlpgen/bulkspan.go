@@ -1,0 +1,113 @@
+package otlpgen
+
+import "time"
+
+// order yields the spans of all sessions in an order like that of a live system: a cohort of sessions runs at a time,
+// each giving one span in turn.
+type order struct {
+	spans, sessions int
+	from, to        int // the cohort
+	round, at       int
+}
+
+// cohort is how many sessions run at the same time.
+const cohort = 48
+
+func newOrder(spans, sessions int) order {
+	return order{spans: spans, sessions: sessions, to: min(cohort, sessions)}
+}
+
+// next is called once a span.
+func (o *order) next() place {
+	for {
+		if o.at == o.to {
+			o.at = o.from
+			o.round++
+		}
+		if o.round >= o.length(o.from) { // the first of a cohort is never shorter than the others
+			o.from, o.to = o.to, min(o.to+cohort, o.sessions)
+			o.at, o.round = o.from, 0
+		}
+		p := place{o.at, o.round}
+		o.at++
+		if p.index < o.length(p.session) {
+			return p
+		}
+	}
+}
+
+// length is how many spans a session has.
+func (o *order) length(session int) int {
+	first, end := share(o.spans, o.sessions, session)
+	return end - first
+}
+
+// start is when a session begins: the sessions are spread over seven days.
+func (o *order) start(session, sessions int) time.Time {
+	week := int64(7 * 24 * time.Hour)
+	return time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC).Add(time.Duration(week / int64(sessions) * int64(session)))
+}
+
+// span makes one span: the agent's span first, then model and tool calls by turns below it.
+func (b *bulk) span(p place) Span {
+	id := random{state: b.Seed*0x9e3779b97f4a7c15 + uint64(p.session)}
+	trace, root, session := id.traceID(), id.spanID(), "sess-"+id.hex(16)
+	r := random{state: b.Seed ^ uint64(p.session)<<24 ^ uint64(p.index)<<1 ^ 1}
+	start := b.order.start(p.session, b.Sessions).UnixNano() + int64(p.index)*int64(2*time.Second)
+	s := Span{TraceID: trace, SpanID: r.spanID(), ParentID: root, Kind: 1, Start: start, End: start + int64(r.between(time.Millisecond, 2*time.Second))}
+	call := "call_" + decimal(p.session) + "_" + decimal(p.index/2)
+	switch {
+	case p.index == 0:
+		s.SpanID, s.ParentID, s.Name = root, SpanID{}, "invoke_agent bench"
+		s.End = start + int64(b.order.length(p.session))*int64(2*time.Second)
+		s.Attributes = []KeyValue{str("gen_ai.operation.name", "invoke_agent"), str("gen_ai.agent.name", "bench"), str("gen_ai.request.model", "demo-model"),
+			str("gen_ai.conversation.id", session)}
+	case p.index%2 == 1:
+		s.Name, s.Kind = "chat demo-model", 3
+		s.Attributes = []KeyValue{str("gen_ai.operation.name", "chat"), str("gen_ai.provider.name", "demo.chat"), str("gen_ai.request.model", "demo-model"),
+			str("gen_ai.conversation.id", session), num("gen_ai.usage.input_tokens", int64(600+r.below(9000))), num("gen_ai.usage.output_tokens", int64(r.below(400))),
+			list("gen_ai.response.finish_reasons", "tool-calls")}
+	default:
+		s.Name = "execute_tool run_shell"
+		s.Attributes = []KeyValue{str("gen_ai.operation.name", "execute_tool"), str("gen_ai.tool.name", "run_shell"), str("gen_ai.tool.call.id", call),
+			str("gen_ai.conversation.id", session), str("gen_ai.tool.call.arguments", `{"command":"job `+decimal(r.below(1000))+`"}`)}
+		if r.below(20) == 0 {
+			s.Status, s.StatusMessage = 2, "exit status 1"
+		}
+	}
+	text := r.text(b.BytesPerSpan - 820) // the rest of such a span
+	switch {
+	case p.index == 0:
+		s.Attributes = append(s.Attributes, str("gen_ai.input.messages", string(jarr(jobj("role", "user", "parts", jarr(jobj("type", "text", "content", text)))))))
+	case p.index%2 == 1:
+		s.Attributes = append(s.Attributes, str("gen_ai.output.messages", string(jarr(jobj("role", "assistant", "parts", jarr(
+			jobj("type", "text", "content", text), jobj("type", "tool_call", "id", call, "name", "run_shell", "arguments", jobj("command", "job"))),
+			"finish_reason", "tool_call")))))
+	default:
+		s.Attributes = append(s.Attributes, str("gen_ai.tool.call.result", string(jstr(text))))
+	}
+	return s
+}
+
+// text makes about n bytes of words, which compress like prose and never repeat exactly.
+func (r *random) text(n int) string {
+	const words = "order host queue error found after before while reading the log line of this service today because nothing changed since morning " +
+		"check value result large small table index copy send wait answer question file folder state ready closed open first last second minute"
+	b := make([]byte, 0, max(n, 0)+16)
+	for len(b) < n {
+		i := r.below(len(words) - 12)
+		for i > 0 && words[i-1] != ' ' {
+			i--
+		}
+		end := i
+		for end < len(words) && words[end] != ' ' {
+			end++
+		}
+		b = append(append(b, words[i:end]...), ' ')
+		if r.below(14) == 0 {
+			b = append(b, decimal(r.below(100000))...)
+			b = append(b, ' ')
+		}
+	}
+	return string(b)
+}
