@@ -79,3 +79,12 @@ type Target interface {
 	// Loss lists what the files of this input cannot hold.
 	Loss(in *Input) []Loss
 }
+
+// ManifestFile is one file of an export, as manifest.json lists it.
+type ManifestFile struct {
+	Path   string `json:"path"`
+	Target string `json:"target"` // "" for manifest.json and criteria.json's own kind
+	SHA256 string `json:"sha256"`
+	Bytes  int64  `json:"bytes"`
+	Lines  int64  `json:"lines"`
+}
