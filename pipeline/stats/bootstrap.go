@@ -115,13 +115,23 @@ func BootstrapMean(ctx context.Context, values []float64, kind Kind, level float
 	if err := checkSpread(fn, values, level); err != nil {
 		return Interval{}, err
 	}
-	return BootstrapStatistic(ctx, len(values), func(index []int) (float64, bool) {
+	mean := func(index []int) (float64, bool) {
 		var sum float64
 		for _, i := range index {
 			sum += values[i]
 		}
 		return sum / float64(len(index)), true
-	}, kind, level, r)
+	}
+	jackknife := func([]int) []float64 { // in n steps instead of n²
+		n := float64(len(values))
+		sum := meanOf(values) * n
+		out := make([]float64, len(values))
+		for i, v := range values {
+			out[i] = (sum - v) / (n - 1)
+		}
+		return out
+	}
+	return bootstrap(ctx, fn, len(values), mean, jackknife, kind, level, r)
 }
 
 // BootstrapStatistic is the Monte Carlo bootstrap of any statistic of n exchangeable units, such as kappa over items or
@@ -131,6 +141,15 @@ func BootstrapStatistic(
 	ctx context.Context, n int, stat Statistic, kind Kind, level float64, r Resampling,
 ) (Interval, error) {
 	const fn = "BootstrapStatistic"
+	jackknife := func(all []int) []float64 { return leaveOneOut(all, stat) }
+	return bootstrap(ctx, fn, n, stat, jackknife, kind, level, r)
+}
+
+// bootstrap draws under the name fn, which is part of the seed: two functions never share a stream.
+func bootstrap(
+	ctx context.Context, fn string, n int, stat Statistic, leaveOut func(all []int) []float64,
+	kind Kind, level float64, r Resampling,
+) (Interval, error) {
 	if _, ok := kind.method(); !ok {
 		return Interval{}, &ArgumentError{Func: fn, Arg: "kind", Value: kind}
 	}
@@ -177,7 +196,7 @@ func BootstrapStatistic(
 	}
 	var jackknife []float64
 	if kind == BCa {
-		jackknife = leaveOneOut(all, stat)
+		jackknife = leaveOut(all)
 	}
 	iv, err := fromReplicates(fn, kept, estimate, jackknife, kind, level)
 	if lost > 0 && err == nil && iv.Reason == "" {

@@ -132,9 +132,9 @@ func ClusterBootstrap(
 	if err != nil {
 		return Interval{}, err
 	}
-	iv, err := BootstrapStatistic(ctx, len(groups), func(index []int) (float64, bool) {
-		return clusterRatio(groups, index), true
-	}, kind, level, r)
+	ratio := func(index []int) (float64, bool) { return clusterRatio(groups, index), true }
+	jackknife := func([]int) []float64 { return clusterJackknife(groups) }
+	iv, err := bootstrap(ctx, fn, len(groups), ratio, jackknife, kind, level, r)
 	if err != nil {
 		return Interval{}, err
 	}
@@ -160,4 +160,18 @@ func clusterRatio(groups []clusterSums, index []int) float64 {
 		n += groups[i].n
 	}
 	return sum / n
+}
+
+// clusterJackknife leaves out one cluster at a time.
+func clusterJackknife(groups []clusterSums) []float64 {
+	var sum, n float64
+	for _, c := range groups {
+		sum += c.sum
+		n += c.n
+	}
+	out := make([]float64, len(groups))
+	for i, c := range groups {
+		out[i] = (sum - c.sum) / (n - c.n)
+	}
+	return out
 }

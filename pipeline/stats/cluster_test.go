@@ -75,12 +75,7 @@ func TestClusterFixture(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stat := func(index []int) (float64, bool) { return clusterRatio(groups, index), true }
-	all := make([]int, len(groups))
-	for i := range all {
-		all[i] = i
-	}
-	jackknife := leaveOneOut(all, stat)
+	jackknife := clusterJackknife(groups)
 	for i := range jackknife {
 		near(t, "jackknife", jackknife[i], f.Frozen.Jackknife[i], 1e-12)
 	}

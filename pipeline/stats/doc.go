@@ -12,7 +12,8 @@
 //   - A degenerate bootstrap is never reported. Data that are all equal give [1, 1] under any resampling, which
 //     covers a true rate of 0.95 in 64 of 100 samples of 20 instead of 95. The Wilson or Tango interval is returned
 //     in its place, with FallbackFrom and Reason set.
-//   - Chance comes from a seed string only, and no result depends on the number of workers.
+//   - Chance comes from a seed string only, and no result depends on the number of workers. Draws and samples are the
+//     same on every machine; the last digit of a logarithm may differ between processor architectures.
 //   - Two-sided intervals take a level such as 0.95 and put half of the rest into each tail.
 //
 // # Which function for which question

@@ -101,7 +101,7 @@ func latticeInterval(fn string, counts []int, low int, unit, level float64, meth
 	upper := lower
 	if method == MethodBCaExact {
 		below, at := dist.rank(sum)
-		z0 := mathext.NormalQuantile(below + at/2)
+		z0 := mathext.NormalQuantile(math.Min(1, below+at/2))
 		lower, upper, ok = bcaTails(z0, latticeAcceleration(counts, n, sum), level)
 		if !ok {
 			return Interval{}, &UndefinedError{Func: fn, Reason: "the bias correction has no finite value"}
