@@ -14,75 +14,92 @@ const (
 	reasonProtoCut = "the message ends early: it was cut; what came before is kept"
 )
 
-// field is one protobuf field. Its body is set for length-delimited fields, num for the others.
-type field struct {
+// wire reads the fields of one message. Groups and the values of unknown fields are passed over.
+type wire struct {
+	b     []byte
+	at    int // the next field
 	num   protowire.Number
 	typ   protowire.Type
-	body  []byte
-	value uint64
-	short bool // the length points past the end; body is what there is
+	body  []byte // of a length-delimited field
+	value uint64 // of any other
+	short bool   // the length points past the end; body is what there is
+	bad   bool   // a field is malformed or cut; at is where it begins
 }
 
-// next takes one field off b; n is the bytes it took, 0 if it is malformed or cut. Groups are passed over.
-func (f *field) next(b []byte) (n int) {
-	num, typ, n := protowire.ConsumeTag(b)
-	if n < 0 {
-		return 0
+// next takes one field; it is false at the end and at a malformed field.
+func (w *wire) next() bool {
+	if w.at >= len(w.b) {
+		return false
 	}
-	*f = field{num: num, typ: typ}
+	b := w.b[w.at:]
+	tag, n := uint64(b[0]), 1
+	if tag >= 0x80 {
+		if tag, n = binary.Uvarint(b); n <= 0 {
+			return w.fail()
+		}
+	}
+	if tag>>3 == 0 || tag>>3 > uint64(protowire.MaxValidNumber) {
+		return w.fail()
+	}
+	w.num, w.typ = protowire.Number(tag>>3), protowire.Type(tag&7)
 	b = b[n:]
-	switch typ {
-	case protowire.VarintType:
-		v, m := protowire.ConsumeVarint(b)
-		if m < 0 {
-			return 0
-		}
-		f.value = v
-		return n + m
-	case protowire.Fixed64Type:
-		if len(b) < 8 {
-			return 0
-		}
-		f.value = binary.LittleEndian.Uint64(b)
-		return n + 8
-	case protowire.Fixed32Type:
-		if len(b) < 4 {
-			return 0
-		}
-		f.value = uint64(binary.LittleEndian.Uint32(b))
-		return n + 4
+	switch w.typ {
 	case protowire.BytesType:
-		size, m := protowire.ConsumeVarint(b)
-		if m < 0 {
-			return 0
+		size, m := uint64(0), 1
+		if len(b) > 0 && b[0] < 0x80 {
+			size = uint64(b[0])
+		} else if size, m = binary.Uvarint(b); m <= 0 {
+			return w.fail()
 		}
 		b = b[m:]
-		if f.short = size > uint64(len(b)); f.short {
+		if w.short = size > uint64(len(b)); w.short {
 			size = uint64(len(b))
 		}
-		f.body = b[:size:size]
-		return n + m + int(size)
+		w.body = b[:size:size]
+		n += m + int(size)
+	case protowire.VarintType:
+		v, m := binary.Uvarint(b)
+		if m <= 0 {
+			return w.fail()
+		}
+		w.value = v
+		n += m
+	case protowire.Fixed64Type:
+		if len(b) < 8 {
+			return w.fail()
+		}
+		w.value = binary.LittleEndian.Uint64(b)
+		n += 8
+	case protowire.Fixed32Type:
+		if len(b) < 4 {
+			return w.fail()
+		}
+		w.value = uint64(binary.LittleEndian.Uint32(b))
+		n += 4
 	default:
-		m := protowire.ConsumeFieldValue(num, typ, b)
+		m := protowire.ConsumeFieldValue(w.num, w.typ, b)
 		if m < 0 {
-			return 0
+			return w.fail()
 		}
-		return n + m
+		n += m
 	}
-}
-
-// fields calls read for each whole field of the message b and is false when one is malformed.
-func fields(b []byte, read func(f *field) bool) bool {
-	var f field
-	for len(b) > 0 {
-		n := f.next(b)
-		if n == 0 || f.short || !read(&f) {
-			return false
-		}
-		b = b[n:]
-	}
+	w.at += n
 	return true
 }
+
+func (w *wire) fail() bool {
+	w.bad = true
+	return false
+}
+
+// is whether the field is a length-delimited one of that number.
+func (w *wire) is(num protowire.Number) bool { return w.num == num && w.typ == protowire.BytesType }
+
+// bodyAt is the offset of body in the message.
+func (w *wire) bodyAt() int { return w.at - len(w.body) }
+
+// whole is whether the message was read to its end and no field of it was cut.
+func (w *wire) whole() bool { return !w.bad && !w.short }
 
 // Proto reads one protobuf document: an export request or a TracesData, LogsData or MetricsData; several glued together
 // are one. Which signal it is, is told from the fields of its items, each resource by itself. The error is visit's and
@@ -91,34 +108,28 @@ func fields(b []byte, read func(f *field) bool) bool {
 // Records alias doc, which is not changed.
 func (d *Decoder) Proto(doc []byte, visit func(*Record) error) (Stats, []Fault, error) {
 	d.begin(doc, visit)
-	var f field
-	for at := 0; at < len(doc); {
-		n := f.next(doc[at:])
-		if n == 0 {
-			d.fault(at, len(doc)-at, d.wireReason(doc[at:]))
-			break
-		}
+	w := wire{b: doc}
+	for d.visitErr == nil && w.next() {
 		switch {
-		case f.num == 1 && f.typ == protowire.BytesType:
-			d.protoGroup(f.body, at+n-len(f.body), f.short)
-		case f.short:
-			d.fault(at, n, reasonProtoCut)
+		case w.is(1):
+			d.protoGroup(w.body, w.bodyAt(), w.short)
+		case w.typ == protowire.BytesType && w.short:
+			d.fault(w.bodyAt(), len(w.body), reasonProtoCut)
 		default:
 			d.stats.Skipped++
 		}
-		if d.visitErr != nil {
-			break
-		}
-		at += n
 	}
-	if d.stats.Shape == "" && len(doc) > 0 && len(d.faults) == 0 && d.stats.Skipped > 0 {
+	if w.bad {
+		d.fault(w.at, len(doc)-w.at, wireReason(doc[w.at:]))
+	}
+	if d.stats.Shape == "" && len(d.faults) == 0 && d.stats.Skipped > 0 {
 		d.fault(0, len(doc), reasonNotOTLP)
 	}
 	return d.end()
 }
 
 // wireReason tells a cut message from a malformed one.
-func (d *Decoder) wireReason(b []byte) string {
+func wireReason(b []byte) string {
 	if _, _, n := protowire.ConsumeTag(b); len(b) < 10 || n > 0 && len(b) < n+10 {
 		return reasonProtoCut
 	}
@@ -145,23 +156,31 @@ func (d *Decoder) protoGroup(b []byte, offset int, short bool) {
 	d.shared.reset()
 	d.use(&d.shared)
 	d.resource = &Resource{}
-	walk(b, groupResource, func(f *field, _ int) {
-		if !f.short && !d.protoResource(f.body) {
-			d.fault(offset, 0, "a resource is malformed; its records are kept without some of its attributes")
+	for w := (wire{b: b}); w.next(); { // first, since its place in the message is free
+		if w.is(groupResource) && !w.short && !d.protoResource(w.body) {
+			d.fault(offset+w.bodyAt(), len(w.body), "a resource is malformed; its records are kept, without some of its attributes")
 		}
-	})
-	end := walkScopes(b, func(f *field, at int) {
-		if d.visitErr == nil {
-			d.protoScope(sig, f.body, offset+at, f.short)
-		}
-	})
-	if end < len(b) || short && !d.cutNoted(offset+len(b)) {
-		reason := reasonWire
-		if short {
-			reason = reasonProtoCut
-		}
-		d.fault(offset+end, len(b)-end, reason)
 	}
+	w := wire{b: b}
+	for d.visitErr == nil && w.next() {
+		if w.is(groupScopes) || w.is(groupOldScopes) {
+			d.protoScope(sig, w.body, offset+w.bodyAt(), w.short || short)
+		}
+	}
+	switch {
+	case d.visitErr != nil:
+	case w.bad:
+		d.fault(offset+w.at, len(b)-w.at, cutOr(short))
+	case short && !d.cutNoted(offset+len(b)):
+		d.fault(offset+len(b), 0, reasonProtoCut)
+	}
+}
+
+func cutOr(short bool) string {
+	if short {
+		return reasonProtoCut
+	}
+	return reasonWire
 }
 
 // cutNoted is whether the last fault already covers the end of the document.
@@ -170,108 +189,82 @@ func (d *Decoder) cutNoted(end int) bool {
 	return n > 0 && d.faults[n-1].Offset+d.faults[n-1].Length == int64(end)
 }
 
-// walk calls read with every length-delimited field of the given number and its body's offset; it is the offset of the
-// first malformed field, len(b) if there is none.
-func walk(b []byte, num protowire.Number, read func(f *field, at int)) int {
-	var f field
-	at := 0
-	for at < len(b) {
-		n := f.next(b[at:])
-		if n == 0 {
-			return at
-		}
-		at += n
-		if f.num == num && f.typ == protowire.BytesType {
-			read(&f, at-len(f.body))
-		}
-	}
-	return at
-}
-
-func walkScopes(b []byte, read func(f *field, at int)) int {
-	var f field
-	at := 0
-	for at < len(b) {
-		n := f.next(b[at:])
-		if n == 0 {
-			return at
-		}
-		at += n
-		if (f.num == groupScopes || f.num == groupOldScopes) && f.typ == protowire.BytesType {
-			read(&f, at-len(f.body))
-		}
-	}
-	return at
-}
-
 func (d *Decoder) protoResource(b []byte) bool {
-	mark := len(d.kvs)
+	mark, ok := len(d.kvs), true
 	d.kvs = append(d.kvs, d.resource.Attributes...)
-	ok := fields(b, func(f *field) bool {
-		return f.num != 1 || f.typ != protowire.BytesType || d.protoKeyValue(f.body, 0)
-	})
+	w := wire{b: b}
+	for ok && w.next() {
+		ok = !w.is(1) || d.protoKeyValue(w.body, 0)
+	}
 	d.resource.Attributes = d.sorted(mark)
-	return ok
+	return ok && w.whole()
 }
 
 // protoScope reads a ScopeSpans, ScopeLogs or ScopeMetrics that lies at offset.
 func (d *Decoder) protoScope(sig Signal, b []byte, offset int, short bool) {
 	d.scopeName, d.scopeVersion = "", ""
-	walk(b, scopeSelf, func(f *field, _ int) {
-		if f.short {
-			return
+	for w := (wire{b: b}); w.next(); {
+		if w.is(scopeSelf) && !w.short {
+			d.protoScopeSelf(w.body)
 		}
-		fields(f.body, func(f *field) bool {
-			switch {
-			case f.typ != protowire.BytesType:
-			case f.num == 1:
-				d.scopeName = d.protoString(f.body)
-			case f.num == 2:
-				d.scopeVersion = d.protoString(f.body)
-			}
-			return true
-		})
-	})
-	end := walk(b, scopeItems, func(f *field, at int) {
+	}
+	w := wire{b: b}
+	for d.visitErr == nil && w.next() {
 		switch {
-		case d.visitErr != nil:
-		case f.short:
-			d.fault(offset+at, len(f.body), reasonProtoCut)
+		case !w.is(scopeItems):
+		case w.short:
+			d.fault(offset+w.bodyAt(), len(w.body), reasonProtoCut)
 		case sig == SignalMetric:
-			d.protoMetric(f.body)
+			d.protoMetric(w.body)
 		default:
 			kvs, values, events := len(d.kvs), len(d.values), len(d.events)
-			if !d.protoRecord(sig, f.body) && d.visitErr == nil {
-				d.fault(offset+at, len(f.body), reasonWire)
+			if !d.protoRecord(sig, w.body) && d.visitErr == nil {
+				d.fault(offset+w.bodyAt(), len(w.body), reasonWire)
 			}
 			d.kvs, d.values, d.events = d.kvs[:kvs], d.values[:values], d.events[:events]
 			d.use(&d.shared)
 		}
-	})
-	if end < len(b) {
-		reason := reasonWire
-		if short {
-			reason = reasonProtoCut
+	}
+	if w.bad && d.visitErr == nil {
+		d.fault(offset+w.at, len(b)-w.at, cutOr(short))
+	}
+}
+
+func (d *Decoder) protoScopeSelf(b []byte) {
+	for w := (wire{b: b}); w.next() && !w.short; {
+		switch {
+		case w.is(1):
+			d.scopeName = d.protoString(w.body)
+		case w.is(2):
+			d.scopeVersion = d.protoString(w.body)
 		}
-		d.fault(offset+end, len(b)-end, reason)
 	}
 }
 
 // protoMetric counts the data points of a metric: field 1 of each of its kinds.
 func (d *Decoder) protoMetric(b []byte) {
-	fields(b, func(f *field) bool {
-		switch f.num {
+	for w := (wire{b: b}); w.next(); {
+		switch w.num {
 		case 5, 7, 9, 10, 11:
-			if f.typ == protowire.BytesType {
-				walk(f.body, 1, func(*field, int) { d.stats.MetricPoints++ })
+			for p := (wire{b: w.body}); w.typ == protowire.BytesType && p.next(); {
+				if p.is(1) {
+					d.stats.MetricPoints++
+				}
 			}
 		}
-		return true
-	})
+	}
 }
 
+// protoString is b as a valid string; most are ASCII, which is seen eight bytes at a time.
 func (d *Decoder) protoString(b []byte) string {
-	for i := range b {
+	i := 0
+	for ; i+8 <= len(b); i += 8 {
+		x := binary.LittleEndian.Uint64(b[i:])
+		if (x|(x-lowBits)&^x)&highBits != 0 {
+			return d.valid(b, true)
+		}
+	}
+	for ; i < len(b); i++ {
 		if b[i] >= 0x80 || b[i] == 0 {
 			return d.valid(b, true)
 		}
@@ -279,21 +272,21 @@ func (d *Decoder) protoString(b []byte) string {
 	return alias(b)
 }
 
+// protoKeyValue pushes one KeyValue.
 func (d *Decoder) protoKeyValue(b []byte, level int) bool {
 	var kv KeyValue
-	ok := fields(b, func(f *field) (ok bool) {
-		ok = true
+	ok := true
+	w := wire{b: b}
+	for ok && w.next() {
 		switch {
-		case f.typ != protowire.BytesType:
-		case f.num == 1:
-			kv.Key = d.protoString(f.body)
-		case f.num == 2:
-			kv.Value, ok = d.protoValue(f.body, level)
+		case w.is(1):
+			kv.Key = d.protoString(w.body)
+		case w.is(2):
+			kv.Value, ok = d.protoValue(w.body, level)
 		}
-		return ok
-	})
+	}
 	d.kvs = append(d.kvs, kv)
-	return ok
+	return ok && w.whole()
 }
 
 // protoValue reads an AnyValue. One that is nested too deep is kept as its bytes.
@@ -303,51 +296,56 @@ func (d *Decoder) protoValue(b []byte, level int) (v Value, ok bool) {
 		return BytesValue(d.limited(alias(b))), true
 	}
 	members := 0
-	ok = fields(b, func(f *field) (ok bool) {
-		ok = true
+	ok = true
+	w := wire{b: b}
+	for ok && w.next() {
 		members++
 		switch {
-		case f.num == 1 && f.typ == protowire.BytesType:
-			v = d.stringValue(d.protoString(f.body))
-		case f.num == 2 && f.typ == protowire.VarintType:
-			v = BoolValue(f.value != 0)
-		case f.num == 3 && f.typ == protowire.VarintType:
-			v = IntValue(int64(f.value))
-		case f.num == 4 && f.typ == protowire.Fixed64Type:
-			v = DoubleValue(math.Float64frombits(f.value))
-		case f.num == 5 && f.typ == protowire.BytesType:
-			v, ok = d.protoArray(f.body, level)
-		case f.num == 6 && f.typ == protowire.BytesType:
-			mark := len(d.kvs)
-			ok = fields(f.body, func(f *field) bool {
-				return f.num != 1 || f.typ != protowire.BytesType || d.protoKeyValue(f.body, level+1)
-			})
-			v = MapValue(d.sorted(mark))
-		case f.num == 7 && f.typ == protowire.BytesType:
-			v = BytesValue(d.limited(alias(f.body)))
+		case w.is(1):
+			v = d.stringValue(d.protoString(w.body))
+		case w.num == 2 && w.typ == protowire.VarintType:
+			v = BoolValue(w.value != 0)
+		case w.num == 3 && w.typ == protowire.VarintType:
+			v = IntValue(int64(w.value))
+		case w.num == 4 && w.typ == protowire.Fixed64Type:
+			v = DoubleValue(math.Float64frombits(w.value))
+		case w.is(5):
+			v, ok = d.protoArray(w.body, level)
+		case w.is(6):
+			v, ok = d.protoMap(w.body, level)
+		case w.is(7):
+			v = BytesValue(d.limited(alias(w.body)))
 		default:
 			members--
 		}
-		return ok
-	})
+	}
 	if members > 1 {
 		d.stats.MultipleValues++
 	}
-	return v, ok
+	return v, ok && w.whole()
+}
+
+func (d *Decoder) protoMap(b []byte, level int) (Value, bool) {
+	mark, ok := len(d.kvs), true
+	w := wire{b: b}
+	for ok && w.next() {
+		ok = !w.is(1) || d.protoKeyValue(w.body, level+1)
+	}
+	return MapValue(d.sorted(mark)), ok && w.whole()
 }
 
 func (d *Decoder) protoArray(b []byte, level int) (Value, bool) {
-	mark := len(d.values)
-	ok := fields(b, func(f *field) bool {
-		if f.num != 1 || f.typ != protowire.BytesType {
-			return true
+	mark, ok := len(d.values), true
+	w := wire{b: b}
+	for ok && w.next() {
+		if w.is(1) {
+			var v Value
+			v, ok = d.protoValue(w.body, level+1)
+			d.values = append(d.values, v)
 		}
-		v, ok := d.protoValue(f.body, level+1)
-		d.values = append(d.values, v)
-		return ok
-	})
+	}
 	list := d.mem.values.take(len(d.values) - mark)
 	copy(list, d.values[mark:])
 	d.values = d.values[:mark]
-	return ArrayValue(list), ok
+	return ArrayValue(list), ok && w.whole()
 }

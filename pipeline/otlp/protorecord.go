@@ -1,21 +1,21 @@
 package otlp
 
-import (
-	"strconv"
-
-	"google.golang.org/protobuf/encoding/protowire"
-)
+import "google.golang.org/protobuf/encoding/protowire"
 
 // protoRecord reads a Span or LogRecord and hands it over.
 func (d *Decoder) protoRecord(sig Signal, b []byte) bool {
 	d.beginRecord(sig)
 	mark, events := len(d.kvs), len(d.events)
-	var severity uint64
-	read := d.spanField
-	if sig == SignalLog {
-		read = func(f *field) bool { return d.logField(f, &severity) }
+	severity, ok := uint64(0), true
+	w := wire{b: b}
+	for ok && w.next() {
+		if sig == SignalSpan {
+			ok = d.spanField(&w)
+		} else {
+			ok = d.logField(&w, &severity)
+		}
 	}
-	if !fields(b, read) {
+	if !ok || !w.whole() {
 		return false
 	}
 	r, a := &d.rec, &d.aux
@@ -43,7 +43,7 @@ func (d *Decoder) protoRecord(sig Signal, b []byte) bool {
 	return d.emit()
 }
 
-func (d *Decoder) spanField(f *field) bool {
+func (d *Decoder) spanField(f *wire) bool {
 	r, a := &d.rec, &d.aux
 	switch f.typ {
 	case protowire.BytesType:
@@ -80,7 +80,7 @@ func (d *Decoder) spanField(f *field) bool {
 	return true
 }
 
-func (d *Decoder) logField(f *field, severity *uint64) (ok bool) {
+func (d *Decoder) logField(f *wire, severity *uint64) (ok bool) {
 	r, a := &d.rec, &d.aux
 	ok = true
 	switch f.typ {
@@ -116,33 +116,36 @@ func (d *Decoder) logField(f *field, severity *uint64) (ok bool) {
 
 func (d *Decoder) protoEvent(b []byte) bool {
 	var ev SpanEvent
-	mark := len(d.kvs)
-	ok := fields(b, func(f *field) bool {
+	mark, ok := len(d.kvs), true
+	w := wire{b: b}
+	for ok && w.next() {
 		switch {
-		case f.num == 1 && f.typ == protowire.Fixed64Type:
-			ev.TimeUnixNano = unsigned(f.value).nano
-		case f.num == 2 && f.typ == protowire.BytesType:
-			ev.Name = d.protoString(f.body)
-		case f.num == 3 && f.typ == protowire.BytesType:
-			return d.protoKeyValue(f.body, 0)
+		case w.num == 1 && w.typ == protowire.Fixed64Type:
+			ev.TimeUnixNano = unsigned(w.value).nano
+		case w.is(2):
+			ev.Name = d.protoString(w.body)
+		case w.is(3):
+			ok = d.protoKeyValue(w.body, 0)
 		}
-		return true
-	})
+	}
 	ev.Attributes = d.sorted(mark)
 	d.events = append(d.events, ev)
-	return ok
+	return ok && w.whole()
 }
 
 func (d *Decoder) protoStatus(b []byte) bool {
-	return fields(b, func(f *field) bool {
+	w := wire{b: b}
+	for w.next() {
 		switch {
-		case f.num == 2 && f.typ == protowire.BytesType:
-			d.rec.StatusMessage = d.protoString(f.body)
-		case f.num == 3 && f.typ == protowire.VarintType:
-			d.rec.Status = statusOf(strconv.FormatUint(f.value, 10))
+		case w.is(2):
+			d.rec.StatusMessage = d.protoString(w.body)
+		case w.num == 3 && w.typ == protowire.VarintType:
+			if d.rec.Status = statuses[0]; w.value < uint64(len(statuses)) {
+				d.rec.Status = statuses[w.value]
+			}
 		}
-		return true
-	})
+	}
+	return w.whole()
 }
 
 // sampledItems is how many items of a resource are looked at to tell its signal.
@@ -153,27 +156,18 @@ const sampledItems = 4
 // for it. A group without items is nothing, which any signal can be.
 func signalOf(b []byte) (Signal, bool) {
 	var score [SignalMetric + 1]int
-	items, groups, odd := 0, 0, 0
-	var f field
-	for at := 0; at < len(b); {
-		n := f.next(b[at:])
-		if n == 0 {
-			break
-		}
-		at += n
+	items, odd := 0, 0
+	for f := (wire{b: b}); items < sampledItems && f.next(); {
 		switch {
 		case f.typ != protowire.BytesType || f.num > 3 && f.num != groupOldScopes:
 			odd++
 		case f.num == groupScopes || f.num == groupOldScopes:
-			groups++
-			walk(f.body, scopeItems, func(f *field, _ int) {
-				if items++; items <= sampledItems {
-					scoreItem(f.body, &score)
+			for w := (wire{b: f.body}); items < sampledItems && w.next(); {
+				if w.is(scopeItems) {
+					items++
+					scoreItem(w.body, &score)
 				}
-			})
-		}
-		if items >= sampledItems {
-			break
+			}
 		}
 	}
 	best := SignalSpan
@@ -196,13 +190,7 @@ var itemTypes = [SignalMetric + 1][17]int8{
 }
 
 func scoreItem(b []byte, score *[SignalMetric + 1]int) {
-	var f field
-	for at := 0; at < len(b); {
-		n := f.next(b[at:])
-		if n == 0 {
-			return
-		}
-		at += n
+	for f := (wire{b: b}); f.next(); {
 		for s := SignalSpan; s <= SignalMetric; s++ {
 			switch {
 			case f.num >= 17: // a later version's field speaks for nobody
