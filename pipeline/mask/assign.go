@@ -22,6 +22,9 @@ func named(sc *scanner, at int) int {
 	for hi > at && (s[hi-1] == '.' || s[hi-1] == '-') {
 		hi--
 	}
+	if !separated(s, lo, hi) {
+		return 0
+	}
 	v, ok := sc.valueBeside(lo, hi)
 	if !ok || has(s, lo-len(markerOpen), markerOpen) {
 		return 0
@@ -38,6 +41,18 @@ func named(sc *scanner, at int) int {
 		return sc.cookie(v)
 	}
 	return sc.assign(v)
+}
+
+// separated is the quick look whether the name s[lo:hi] may have a value: in prose it has none.
+func separated(s string, lo, hi int) bool {
+	if hi >= len(s) {
+		return false
+	}
+	if !is(s[hi], cSpace) {
+		return is(s[hi], cSep)
+	}
+	k := runEnd(s, hi, cSpace)
+	return k < len(s) && is(s[k], cSep) || has(s, lo, "--")
 }
 
 // beside is where the value of a name lies.

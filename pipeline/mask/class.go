@@ -13,6 +13,9 @@ const (
 	cEnd       // ends an unquoted value
 	cTok       // characters of a bearer token: letters, digits, +/=_.~:-
 	cHexUp     // 0-9 a-f A-F
+	cPlain     // hides nothing: ASCII but backslash, percent sign and NUL
+	cBase64    // letters, digits, - _ + /
+	cSep       // may follow a name that has a value
 	cAlpha     = cUpper | cLower
 	cAlnum     = cAlpha | cDigit
 	cURLSafe   = cAlnum | cDash
@@ -37,12 +40,19 @@ func classTable() (t [256]uint16) {
 	mark(digit, cDigit)
 	mark(digit+"abcdef", cHex)
 	mark(digit+"abcdefABCDEF", cHexUp)
+	mark(upper+lower+digit+"-_+/", cBase64)
 	mark("-_", cDash)
 	mark("+/", cStd)
 	mark(upper+lower+digit+"_.-", cName)
 	mark(" \t", cSpace)
 	mark(" \t\r\n\v\f\"'`\\,;}{[]()<>", cEnd)
 	mark(upper+lower+digit+"+/=_.~:-", cTok)
+	mark("\"'`=:,>*]\\\r\n", cSep)
+	for c := byte(1); c < 0x80; c++ {
+		if c != '\\' && c != '%' {
+			t[c] |= cPlain
+		}
+	}
 	return t
 }
 

@@ -131,13 +131,17 @@ func carriers() []carrier {
 			return `[` + quoteJSON(`{"a":`+quoteJSON(`{"b":[`+quoteJSON(s)+`]}`)+`}`) + `]`
 		}, true},
 		{"unicode escapes", func(s string) string { return `{"text":"` + unicodeEscaped(s) + `"}` }, true},
-		{"escaped in prose", func(s string) string { return `output: {\"text\": ` + strings.ReplaceAll(quoteJSON(s), `"`, `\"`) + `, \"n\"` }, false},
+		{"escaped in prose", func(s string) string {
+			return `output: {\"text\": ` + strings.ReplaceAll(quoteJSON(s), `"`, `\"`) + `, \"n\"`
+		}, false},
 		{"cut json", func(s string) string { return `{"text":` + quoteJSON(s) + `,"more":"and th` }, false},
 		{"cut json with unicode escapes", func(s string) string { return `{"text":"` + unicodeEscaped(s) + `","more":"and th` }, false},
 		{"base64", func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }, false},
 		{"base64 raw", func(s string) string { return "data: " + base64.RawStdEncoding.EncodeToString([]byte(s)) + " end" }, false},
 		{"base64 url", func(s string) string { return "v=" + base64.URLEncoding.EncodeToString([]byte("x "+s)) + "." }, false},
-		{"base64 url raw", func(s string) string { return `"` + base64.RawURLEncoding.EncodeToString([]byte("more: "+s+"\n")) + `"` }, false},
+		{"base64 url raw", func(s string) string {
+			return `"` + base64.RawURLEncoding.EncodeToString([]byte("more: "+s+"\n")) + `"`
+		}, false},
 		{"base64 behind a path", func(s string) string { return "/blob/" + base64.RawURLEncoding.EncodeToString([]byte(s)) }, false},
 		{"base64 in json", func(s string) string {
 			return `{"blob":"` + base64.StdEncoding.EncodeToString([]byte("env\n"+s+"\n")) + `"}`

@@ -51,44 +51,37 @@ func (c class) kind() Kind {
 	return Credential
 }
 
-const maxWords = 4
+const (
+	maxWords  = 4
+	maxKeyEnd = 32 // bytes of a key that are looked at; more would have to be allocated
+)
 
 // words holds the last words of a key, in lower case, the last first.
-type words struct {
-	buf  [64]byte
-	word [maxWords]string
-	n    int
-}
+type words [maxWords]string
 
-// split cuts a key at separators and at changes from lower to upper case: dbPassword, DB_PASSWORD, db-password,
-// user[password]. Digits at the end of the key are no part of it.
-func (w *words) split(key string) {
-	end := len(key)
-	for end > 0 && !is(key[end-1], cAlpha) {
-		end--
+// split cuts a key at separators and at changes from lower to upper case: dbPassword, DB_PASSWORD, db-password.
+func split(key string) (w words) {
+	key = key[max(0, len(key)-maxKeyEnd):]
+	var buf [maxKeyEnd]byte
+	for i := range len(key) {
+		buf[i] = lower(key[i])
 	}
-	at := len(w.buf)
-	stop := at
-	flush := func() {
-		if at < stop && w.n < maxWords {
-			w.word[w.n] = string(w.buf[at:stop])
-			w.n++
-		}
-		stop = at
-	}
-	for i := end - 1; i >= 0 && at > 0 && w.n < maxWords; i-- {
-		c := key[i]
-		if !is(c, cAlnum) {
-			flush()
+	folded := string(buf[:len(key)])
+	n, stop := 0, len(key)
+	for i := len(key) - 1; i >= 0 && n < maxWords; i-- {
+		begin := i // of the word that ends at stop
+		if !is(key[i], cAlnum) {
+			begin++
+		} else if i > 0 && !(is(key[i], cUpper) && (is(key[i-1], cLower|cDigit) || is(key[i-1], cUpper) && i+1 < len(key) && is(key[i+1], cLower))) {
 			continue
 		}
-		at--
-		w.buf[at] = lower(c)
-		if is(c, cUpper) && i > 0 && (is(key[i-1], cLower|cDigit) || is(key[i-1], cUpper) && i+1 < end && is(key[i+1], cLower)) {
-			flush()
+		if begin < stop {
+			w[n] = folded[begin:stop]
+			n++
 		}
+		stop = i
 	}
-	flush()
+	return w
 }
 
 // classify tells what the name of a value says about it. It looks at the head noun, the last word: a password_hint,
@@ -101,9 +94,8 @@ func classify(key string) class {
 	if end < 3 || !tailOfSecret(lower(key[end-3]), lower(key[end-2]), lower(key[end-1])) {
 		return classNone
 	}
-	var w words
-	w.split(key)
-	last, prev := w.word[0], w.word[1]
+	w := split(key[:end]) // digits and brackets at the end are no part of a name
+	last, prev := w[0], w[1]
 	switch {
 	case last == "pwd" && prev == "":
 		return classWorkDir
@@ -120,7 +112,7 @@ func classify(key string) class {
 	case anySuffix(last, "token"):
 		return classifyToken(last, prev)
 	case anySuffix(last, "key"):
-		return classifyKey(&w)
+		return classifyKey(w)
 	case oneOf(last, "credential", "credentials", "creds"):
 		return classCredential
 	case last == "authorization":
@@ -179,15 +171,15 @@ func classifyToken(last, prev string) class {
 }
 
 // classifyKey accepts a key only with a word before it that says what it opens: a cache_key or session_key is none.
-func classifyKey(w *words) class {
-	word := strings.TrimSuffix(w.word[0], "key")
+func classifyKey(w words) class {
+	word := strings.TrimSuffix(w[0], "key")
 	at := 1
 	if word == "" {
-		word, at = w.word[1], 2
+		word, at = w[1], 2
 	}
 	switch {
 	case word == "access":
-		if oneOf(w.word[at], "secret", "aws") || at == 2 && w.word[at] == "auth" {
+		if oneOf(w[at], "secret", "aws") || at == 2 && w[at] == "auth" {
 			return classAWSSecret
 		}
 		return classAPIKey

@@ -7,10 +7,12 @@ import (
 	"unicode/utf8"
 )
 
-// view is a text with a layer of encoding undone. It remembers where each byte lay in the text below.
+// view is a text with a layer of encoding undone. Where each byte lay in the text below is worked out only when
+// something was found, by decoding once more: most texts are clean.
 type view struct {
-	text string
-	segs []seg // ordered; each reaches to the next
+	text   string
+	below  string
+	decode func(s string, segs *[]seg) string
 }
 
 // seg maps a stretch of a view. A literal stretch has the same bytes below; another is one decoded character.
@@ -19,17 +21,19 @@ type seg struct {
 	literal         bool
 }
 
-// seg returns the stretch that holds byte i of the view.
-func (v *view) seg(i int) seg {
-	n := sort.Search(len(v.segs), func(k int) bool { return v.segs[k].at > i })
-	return v.segs[n-1]
-}
-
 // lift maps spans of the view to spans of the text below.
 func (v *view) lift(spans []span) {
+	if len(spans) == 0 {
+		return
+	}
+	var segs []seg
+	v.decode(v.below, &segs)
+	find := func(i int) seg {
+		return segs[sort.Search(len(segs), func(k int) bool { return segs[k].at > i })-1]
+	}
 	for i := range spans {
 		p := &spans[i]
-		from, last := v.seg(p.start), v.seg(p.end-1)
+		from, last := find(p.start), find(p.end-1)
 		p.start = from.low + (p.start-from.at)*b2i(from.literal)
 		if last.literal {
 			p.end = last.low + p.end - last.at
@@ -46,41 +50,52 @@ func b2i(b bool) int {
 	return 0
 }
 
-// viewBuilder collects a view.
-type viewBuilder struct {
+// decoder collects a view, and its stretches if they are asked for.
+type decoder struct {
 	b    strings.Builder
-	segs []seg
+	segs *[]seg
 }
 
-func (v *viewBuilder) literal(s string, from, to int) {
-	if from < to {
-		v.segs = append(v.segs, seg{at: v.b.Len(), low: from, lowEnd: to, literal: true})
-		v.b.WriteString(s[from:to])
+func (d *decoder) literal(s string, from, to int) {
+	if from >= to {
+		return
 	}
+	if d.segs != nil {
+		*d.segs = append(*d.segs, seg{at: d.b.Len(), low: from, lowEnd: to, literal: true})
+	}
+	d.b.WriteString(s[from:to])
 }
 
-func (v *viewBuilder) char(r rune, from, to int) {
-	v.segs = append(v.segs, seg{at: v.b.Len(), low: from, lowEnd: to})
-	v.b.WriteRune(r)
+func (d *decoder) char(r rune, from, to int) {
+	if d.segs != nil {
+		*d.segs = append(*d.segs, seg{at: d.b.Len(), low: from, lowEnd: to})
+	}
+	if r < utf8.RuneSelf {
+		d.b.WriteByte(byte(r))
+		return
+	}
+	d.b.WriteRune(r)
 }
-
-func (v *viewBuilder) view() *view { return &view{text: v.b.String(), segs: v.segs} }
 
 // unescapeJSON undoes the escapes of a JSON string, without its quotes.
 func unescapeJSON(s string) *view {
-	var v viewBuilder
-	v.b.Grow(len(s))
+	return &view{text: decodeJSON(s, nil), below: s, decode: decodeJSON}
+}
+
+func decodeJSON(s string, segs *[]seg) string {
+	d := decoder{segs: segs}
+	d.b.Grow(len(s))
 	from := 0
 	for {
 		k := strings.IndexByte(s[from:], '\\')
 		if k < 0 {
-			v.literal(s, from, len(s))
-			return v.view()
+			d.literal(s, from, len(s))
+			return d.b.String()
 		}
-		v.literal(s, from, from+k)
+		d.literal(s, from, from+k)
 		at := from + k
 		r, n := jsonEscape(s[at:])
-		v.char(r, at, at+n)
+		d.char(r, at, at+n)
 		from = at + n
 	}
 }
@@ -156,24 +171,32 @@ func loosen(s string) *view {
 	if !needsLoosening(s) {
 		return nil
 	}
-	var v viewBuilder
-	v.b.Grow(len(s))
+	return &view{text: decodeLoose(s, nil), below: s, decode: decodeLoose}
+}
+
+func decodeLoose(s string, segs *[]seg) string {
+	d := decoder{segs: segs}
+	d.b.Grow(len(s))
 	from, i := 0, 0
 	for i < len(s) {
+		if is(s[i], cPlain) {
+			i++
+			continue
+		}
 		r, n, drop := looseChar(s, i)
 		if n == 0 {
 			i++
 			continue
 		}
-		v.literal(s, from, i)
+		d.literal(s, from, i)
 		if !drop {
-			v.char(r, i, i+n)
+			d.char(r, i, i+n)
 		}
 		i += n
 		from = i
 	}
-	v.literal(s, from, len(s))
-	return v.view()
+	d.literal(s, from, len(s))
+	return d.b.String()
 }
 
 func needsLoosening(s string) bool {
@@ -196,15 +219,23 @@ func anyLoose(s string, c byte) bool {
 }
 
 func hasInvisible(s string) bool {
-	for i := 0; i < len(s); {
-		if i+8 <= len(s) && (s[i]|s[i+1]|s[i+2]|s[i+3]|s[i+4]|s[i+5]|s[i+6]|s[i+7]) < utf8.RuneSelf {
-			i += 8
-			continue
+	i := 0
+	for ; i+8 <= len(s); i += 8 {
+		w := s[i : i+8]
+		v := uint64(w[0]) | uint64(w[1])<<8 | uint64(w[2])<<16 | uint64(w[3])<<24 |
+			uint64(w[4])<<32 | uint64(w[5])<<40 | uint64(w[6])<<48 | uint64(w[7])<<56
+		if v&0x8080808080808080 != 0 && anyInvisible(s, i, i+8) {
+			return true
 		}
+	}
+	return anyInvisible(s, i, len(s))
+}
+
+func anyInvisible(s string, i, end int) bool {
+	for ; i < end; i++ {
 		if s[i] >= utf8.RuneSelf && invisible(s, i) > 0 {
 			return true
 		}
-		i++
 	}
 	return false
 }
