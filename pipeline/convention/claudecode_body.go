@@ -48,6 +48,7 @@ func claudeRequestBody(r *Record, t *teller) {
 			if err := d.Decode(&raw); err != nil {
 				return err
 			}
+			h.Position = 0
 			claudeSystem(t, h, raw)
 		case "messages":
 			return walkArray(d, func(i int) error {
@@ -165,7 +166,7 @@ func claudeBlocks(t *teller, h History, m claudeMessage, response string, cut bo
 				t.tell(&Reasoning{History: h, Text: b.Thinking, Truncated: isCut(b.Thinking)})
 			}
 		case "tool_use", "server_tool_use", "mcp_tool_use":
-			call := &ToolCall{History: h, Source: SourceRequest, CallID: b.ID, Arguments: string(b.Input), Truncated: cut && isCut(string(b.Input)), ResponseID: response}
+			call := &ToolCall{History: h, Source: SourceRequest, CallID: b.ID, Arguments: compactText(string(b.Input)), Truncated: cut && isCut(string(b.Input)), ResponseID: response}
 			call.Tool, call.Server = claudeTool(b.Name, nil)
 			t.tell(call)
 		case "tool_result", "mcp_tool_result", "web_search_tool_result", "web_fetch_tool_result":

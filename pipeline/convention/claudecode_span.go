@@ -46,7 +46,6 @@ func claudeInteraction(r *Record, t *teller) {
 
 func claudeRequestSpan(r *Record, t *teller) {
 	a := r.Attributes
-	claudeIdentity(r, t)
 	if !claudeSideQuery(a.Str("query_source", "query_source_safe")) {
 		h := History{Origin: OriginHistory, Call: r.Row.SpanID, Delta: true}
 		if text := a.Str("system_reminders"); text != "" {
@@ -98,7 +97,7 @@ func claudeToolSpan(r *Record, t *teller) {
 		text = output.Str("output", "content", "result", "response", "text")
 	}
 	cut := output.cutAttribute("output") || output.cutAttribute("content")
-	if text == "" {
+	if text == "" && call.Tool != claudeSkillTool { // its structured result says no more than that it was launched
 		if piece := a.Str("new_context"); piece != "" {
 			_, text, _ = strings.Cut(piece, "]\n")
 			cut = a.cutAttribute("new_context")
