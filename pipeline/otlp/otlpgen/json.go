@@ -117,9 +117,11 @@ func appendJSONSpan(dst []byte, s *Span) []byte {
 	if s.StatusMessage != "" {
 		dst = append(dst, `"message":`...)
 		dst = appendJSONString(dst, s.StatusMessage)
-		dst = append(dst, ',')
 	}
 	if s.Status != 0 {
+		if s.StatusMessage != "" {
+			dst = append(dst, ',')
+		}
 		dst = append(dst, `"code":`...)
 		dst = strconv.AppendUint(dst, uint64(s.Status), 10)
 	}
