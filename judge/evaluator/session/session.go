@@ -1,0 +1,246 @@
+// Package session owns the evaluator of whole sessions: a rubric of criteria with met, not met, not applicable and unclear,
+// asked about one session in one call.
+//
+// It computes facts by code, renders the session, asks, checks that the answer is of the form asked for and contradicts no
+// fact, and computes pass and safe. It does not know which judge answers.
+package session
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"text/template"
+
+	"github.com/tracejury/tracejury/judge"
+	"github.com/tracejury/tracejury/judge/evaluator"
+	"github.com/tracejury/tracejury/judge/transcript"
+)
+
+// Name of the evaluator.
+const Name = "session"
+
+// PromptVersion of the templates below prompts.
+const PromptVersion = "v0"
+
+//go:embed prompts/v0/*.tmpl
+var prompts embed.FS
+
+// Options tunes an [Evaluator]. The zero value is right for models with a window of 200,000 tokens.
+type Options struct {
+	Budget      int                 // tokens of the transcript; 0 means transcript.DefaultBudget
+	Tokens      func(string) int    // nil means a token per 3 bytes
+	Mask        func(string) string // nil shows text as it was stored
+	MaskVersion string              // names what Mask does
+	MaxTokens   int                 // of a reply; 0 means 8192: room for thinking
+}
+
+// Evaluator asks a rubric about sessions.
+type Evaluator struct {
+	rubric  judge.Rubric
+	opts    Options
+	version evaluator.Version
+	system  string
+	schema  string
+	user    *template.Template
+}
+
+var _ evaluator.Evaluator = (*Evaluator)(nil)
+
+// New makes an evaluator for a rubric whose criteria have the scale met.
+func New(rubric judge.Rubric, opts Options) (*Evaluator, error) {
+	if len(rubric.Criteria) == 0 {
+		return nil, fmt.Errorf("session evaluator: rubric %s has no criteria", rubric.Name)
+	}
+	for _, c := range rubric.Criteria {
+		if c.Scale != judge.ScaleMet {
+			return nil, fmt.Errorf("session evaluator: criterion %s has scale %q: want %q", c.ID, c.Scale, judge.ScaleMet)
+		}
+		if c.AppliesFact != "" && !slices.Contains(FactNames(), c.AppliesFact) {
+			msg := fmt.Sprintf("session evaluator: criterion %s: there is no fact %q", c.ID, c.AppliesFact)
+			if near := judge.Nearest(c.AppliesFact, FactNames()); near != "" {
+				msg += fmt.Sprintf(" (did you mean %q?)", near)
+			}
+			return nil, fmt.Errorf("%s; facts are %s", msg, strings.Join(FactNames(), ", "))
+		}
+	}
+	opts.MaxTokens = cmp.Or(opts.MaxTokens, 8192)
+	e := &Evaluator{rubric: rubric, opts: opts, schema: replySchema(rubric)}
+	systemText, err := prompts.ReadFile("prompts/" + PromptVersion + "/system.tmpl")
+	if err != nil {
+		return nil, fmt.Errorf("session evaluator: read prompt: %w", err)
+	}
+	userText, err := prompts.ReadFile("prompts/" + PromptVersion + "/user.tmpl")
+	if err != nil {
+		return nil, fmt.Errorf("session evaluator: read prompt: %w", err)
+	}
+	system, err := template.New("system").Parse(string(systemText))
+	if err != nil {
+		return nil, fmt.Errorf("session evaluator: parse prompt: %w", err)
+	}
+	if e.user, err = template.New("user").Parse(string(userText)); err != nil {
+		return nil, fmt.Errorf("session evaluator: parse prompt: %w", err)
+	}
+	if e.system, err = execute(system, struct {
+		Schema string
+		Rubric judge.Rubric
+	}{e.schema, rubric}); err != nil {
+		return nil, err
+	}
+	e.version = evaluator.Version{
+		Evaluator: Name, Kind: "session", PromptVersion: PromptVersion, PromptSHA256: hash(string(systemText), string(userText)),
+		Rubric: rubric, RubricSHA256: rubric.SHA256(), SchemaSHA256: hash(e.schema), Rendering: e.rendering("").SettingsSHA256(),
+	}
+	return e, nil
+}
+
+// Version is what identifies the evaluator.
+func (e *Evaluator) Version() evaluator.Version { return e.version }
+
+func (e *Evaluator) rendering(nonce string) transcript.Options {
+	return transcript.Options{Nonce: nonce, Budget: e.opts.Budget, Tokens: e.opts.Tokens, Mask: e.opts.Mask, MaskVersion: e.opts.MaskVersion}
+}
+
+// Labels of sessions that no judge is asked about.
+const (
+	LabelNoSteps        = "no_steps"
+	LabelContentMissing = "content_missing"
+)
+
+// Item renders a session and asks the rubric about it. A session without steps is not asked about: not applicable, or
+// unclear where its content was never exported.
+func (e *Evaluator) Item(s evaluator.Subject, nonce string) (*evaluator.Item, []judge.Answer, error) {
+	if len(s.Steps) == 0 {
+		return nil, e.withoutSteps(s), nil
+	}
+	in := transcript.Input{Session: s.Session, Steps: s.Steps, Skills: s.Skills}
+	opts := e.rendering(nonce)
+	lines := transcript.Lines(in, opts)
+	in.Facts = Facts(lines, s.Session)
+	shown, err := transcript.RenderLines(lines, in, opts)
+	if err != nil {
+		return nil, nil, fmt.Errorf("session evaluator: subject %s: %w", s.ID, err)
+	}
+	criteria := e.shuffled(s.ID)
+	user, err := e.question(&shown, criteria)
+	if err != nil {
+		return nil, nil, err
+	}
+	item := &evaluator.Item{
+		Subject: s.ID, RenderingSHA256: shown.SHA256, Transcript: shown.Plain, Reductions: []string{},
+		Request: judge.Request{
+			Evaluator: Name, Subject: s.ID, System: e.system, User: user, Schema: e.schema, SchemaName: "session_verdicts",
+			MaxTokens: e.opts.MaxTokens, Criteria: criteria, Facts: shown.ShownFacts, Lines: shown.Lines,
+		},
+	}
+	for _, r := range shown.Reductions {
+		item.Reductions = append(item.Reductions, r.String())
+	}
+	return item, nil, nil
+}
+
+func (e *Evaluator) withoutSteps(s evaluator.Subject) []judge.Answer {
+	verdict, label := judge.NotApplicable, LabelNoSteps
+	if s.Session != nil && s.Session.ContentState != "" && s.Session.ContentState != "full" {
+		verdict, label = judge.Unclear, LabelContentMissing
+	}
+	out := make([]judge.Answer, len(e.rubric.Criteria))
+	for i, c := range e.rubric.Criteria {
+		out[i] = judge.Answer{Criterion: c.ID, Verdict: verdict, Label: label}
+	}
+	return out
+}
+
+// shuffled is the order in which a subject's criteria are asked: by hash, so that no criterion is always first and the
+// same session is always asked in the same order.
+func (e *Evaluator) shuffled(subject string) []judge.Criterion {
+	out := slices.Clone(e.rubric.Criteria)
+	key := make(map[string]string, len(out))
+	for _, c := range out {
+		key[c.ID] = hash("criteria order", e.version.RubricSHA256, subject, c.ID)
+	}
+	slices.SortFunc(out, func(a, b judge.Criterion) int { return cmp.Compare(key[a.ID], key[b.ID]) })
+	return out
+}
+
+// question is one line of the question: which criterion, and what its fact already decides.
+type question struct {
+	Criterion string `json:"criterion"`
+	Applies   string `json:"applies"` // yes, no, judge
+}
+
+func (e *Evaluator) question(shown *transcript.Rendering, criteria []judge.Criterion) (string, error) {
+	facts := factMap(shown.ShownFacts)
+	lines := make([]string, len(criteria))
+	for i, c := range criteria {
+		q := question{Criterion: c.ID, Applies: "judge"}
+		switch truth := facts[c.AppliesFact].Truth; {
+		case c.AppliesFact == "" && c.AppliesWhen == "":
+			q.Applies = "yes"
+		case truth == judge.Yes || truth == judge.No:
+			q.Applies = string(truth)
+		}
+		b, err := json.Marshal(q)
+		if err != nil {
+			return "", fmt.Errorf("session evaluator: encode a question: %w", err)
+		}
+		lines[i] = string(b)
+	}
+	var missing []string
+	for _, content := range contents {
+		if facts[content.fact].Truth == judge.No {
+			missing = append(missing, content.words)
+		}
+	}
+	var cuts []string
+	for _, r := range shown.Reductions {
+		cuts = append(cuts, r.Rung)
+	}
+	if n := len(shown.Gaps); n > 0 {
+		cuts = append(cuts, fmt.Sprintf("%d gaps", n))
+	}
+	return execute(e.user, struct {
+		Facts, Missing, Cuts, Transcript string
+		Questions                        []string
+	}{shown.Facts, strings.Join(missing, ", "), strings.Join(cuts, ", "), shown.Text, lines})
+}
+
+// replySchema is the closed schema of a reply. The order of its keys is the order in which a model writes: evidence, then
+// reason, then verdict. It uses only keywords that every structured-output mode takes.
+func replySchema(r judge.Rubric) string {
+	ids := make([]string, len(r.Criteria))
+	for i, c := range r.Criteria {
+		ids[i] = `"` + c.ID + `"` // snake_case: nothing to escape
+	}
+	return `{"type":"object","additionalProperties":false,"required":["criteria","transcript_gaps_matter"],"properties":{` +
+		`"criteria":{"type":"array","items":{"type":"object","additionalProperties":false,` +
+		`"required":["id","evidence_steps","applicable","reason","verdict"],"properties":{` +
+		`"id":{"type":"string","enum":[` + strings.Join(ids, ",") + `]},` +
+		`"evidence_steps":{"type":"array","items":{"type":"integer"}},` +
+		`"applicable":{"type":"boolean"},` +
+		`"reason":{"type":"string"},` +
+		`"verdict":{"type":"string","enum":["met","not_met","not_applicable","unclear"]}}}},` +
+		`"transcript_gaps_matter":{"type":"boolean"}}}`
+}
+
+func execute(t *template.Template, data any) (string, error) {
+	var b bytes.Buffer
+	if err := t.Execute(&b, data); err != nil {
+		return "", fmt.Errorf("session evaluator: fill prompt %s: %w", t.Name(), err)
+	}
+	return b.String(), nil
+}
+
+func hash(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		h.Write([]byte(p))
+		h.Write([]byte{0})
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
