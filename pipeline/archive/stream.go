@@ -1,0 +1,207 @@
+package archive
+
+import "bytes"
+
+const (
+	reasonGarbage = "bytes between documents are no JSON; they are left out, reading goes on at the next line that begins a document"
+	reasonOpen    = "an array of documents is not closed: the object was cut; upload it again"
+	maxArrays     = 8 // documents lie in arrays of at most this depth
+)
+
+// stream cuts buf[from:to] into JSON values. Where compressed bytes were lost, nothing that began before goes on behind.
+func (r *reader) stream(from, to int) {
+	for _, at := range r.breaks {
+		if at > from && at < to {
+			r.segment(from, at)
+			from = at
+		}
+	}
+	r.segment(from, to)
+}
+
+// values is the state of cutting one segment.
+type values struct {
+	*reader
+	b      []byte // buf up to the end of the segment
+	at     int
+	arrays int
+	budget int // bytes that may still be scanned twice, so that hostile input costs no more than linear time
+}
+
+// segment cuts buf[from:to], which holds NDJSON, pretty-printed or concatenated values, arrays of documents, or lines
+// with a time before each value. All are one case: separators are passed, whatever opens with a brace is a document.
+func (r *reader) segment(from, to int) {
+	v := &values{reader: r, b: r.buf[:to], at: from, budget: 4*(to-from) + 1<<20}
+	for r.err == nil {
+		v.separators()
+		if v.at >= to {
+			break
+		}
+		switch c := v.b[v.at]; {
+		case c == '[' && v.arrays < maxArrays && v.opensDocuments():
+			v.arrays++
+			v.at++
+			v.separator(1)
+		case c == '{' || c == '[':
+			v.value()
+		case c == ']' && v.arrays > 0:
+			v.arrays--
+			v.at++
+			v.separator(1)
+		case bytes.HasPrefix(v.b[v.at:], []byte("null")):
+			v.at += 4
+			v.document(v.at-4, v.at, JSON, false)
+		case v.arrays > 0 && v.scalar():
+		default:
+			v.garbage()
+		}
+	}
+	if v.arrays > 0 && r.err == nil {
+		r.problem(to, to, reasonOpen, "json")
+	}
+}
+
+// separators passes white space, commas, byte order marks, record separators and log line times.
+func (v *values) separators() {
+	start := v.at
+	defer func() { v.separator(v.at - start) }()
+	for v.at < len(v.b) {
+		switch c := v.b[v.at]; {
+		case space(c) || c == ',' && v.arrays > 0:
+			v.at++
+		case c == 0xef && bytes.HasPrefix(v.b[v.at:], []byte(bom)):
+			v.at += len(bom)
+		case c >= '0' && c <= '9' && (v.at == 0 || v.b[v.at-1] == '\n' || v.at == start):
+			n := stampLen(v.b[v.at:])
+			if n == 0 {
+				return
+			}
+			v.at += n
+		default:
+			return
+		}
+	}
+}
+
+// opensDocuments is whether the array at hand may hold documents: it is empty, or its first element opens with a bracket.
+func (v *values) opensDocuments() bool {
+	for _, c := range v.b[v.at+1:] {
+		if c > ' ' {
+			return c == '{' || c == '[' || c == ']' || c == 'n'
+		}
+	}
+	return true
+}
+
+// value hands over the value at hand. One that does not end is cut short before the next line that begins a document.
+func (v *values) value() {
+	start := v.at
+	if end := v.line(); end > 0 {
+		v.at = end
+		v.document(start, end, JSON, false)
+		return
+	}
+	end, cut := valueEnd(v.b, start)
+	switch {
+	case end > 0:
+		v.at = end
+		v.document(start, end, JSON, false)
+		return
+	case cut > 0:
+		v.at = cut
+	default:
+		v.at = v.next(start)
+	}
+	end = v.at
+	for end > start && space(v.b[end-1]) {
+		end--
+	}
+	v.document(start, end, JSON, true)
+	v.separator(v.at - end)
+	v.arrays = 0 // what was open is lost with it
+}
+
+// line is the end of the value at hand if it fills its line, told without looking into it; 0 if that is not sure. A brace,
+// a line feed and a brace are always a border, since JSON has no line feed in strings and wants a comma between elements.
+// So it is one value, unless several stand on the line side by side.
+func (v *values) line() int {
+	b := v.b[v.at:]
+	if v.arrays > 0 || len(b) < 2 || b[0] != '{' || b[1] != '"' {
+		return 0
+	}
+	n := bytes.IndexByte(b, '\n')
+	if n < 0 || n+2 < len(b) && !(b[n+1] == '{' && b[n+2] == '"') {
+		return 0
+	}
+	if n > 0 && b[n-1] == '\r' {
+		n--
+	}
+	if b[n-1] != '}' || bytes.Contains(b[:n], []byte("}{")) {
+		return 0
+	}
+	return v.at + n
+}
+
+// next is the offset of the next line after at that begins a document which ends, or begins one at all when there is no
+// budget left to look; the end if there is none.
+func (v *values) next(at int) int {
+	for {
+		n := bytes.IndexByte(v.b[at:], '\n')
+		if n < 0 {
+			return len(v.b)
+		}
+		if at = lineWithJSON(v.b, at+n+1); at < 0 {
+			return len(v.b)
+		}
+		begin := at + stampLen(v.b[at:])
+		if v.budget <= 0 {
+			if lineIsDocument(v.b, begin) {
+				return at
+			}
+			continue
+		}
+		end, _ := valueEnd(v.b, begin)
+		if end > 0 {
+			v.budget -= end - at
+			return at
+		}
+		v.budget -= len(v.b) - at
+	}
+}
+
+// garbage passes what is no JSON, to the next line that begins a document.
+func (v *values) garbage() {
+	start := v.at
+	end := len(v.b)
+	if n := bytes.IndexByte(v.b[start:], '\n'); n >= 0 {
+		if at := lineWithJSON(v.b, start+n+1); at >= 0 {
+			end = at
+		}
+	}
+	v.at = end
+	for end > start+1 && space(v.b[end-1]) {
+		end--
+	}
+	v.problem(start, end, reasonGarbage, "text")
+	v.separator(v.at - end)
+	v.arrays = 0
+}
+
+// scalar passes an element of an array of documents that is a string, number or word.
+func (v *values) scalar() bool {
+	start := v.at
+	end := start
+	if v.b[start] == '"' {
+		end, _ = stringEnd(v.b, start)
+	} else {
+		for end < len(v.b) && (v.b[end] == '-' || v.b[end] == '+' || v.b[end] == '.' || v.b[end] >= '0' && v.b[end] <= 'z') && v.b[end] != '[' && v.b[end] != ']' {
+			end++
+		}
+	}
+	if end <= start {
+		return false
+	}
+	v.at = end
+	v.problem(start, end, "an element of an array of documents is no object; it is left out", "json")
+	return true
+}
