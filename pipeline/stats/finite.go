@@ -30,7 +30,7 @@ func FiniteProportion(k, n, N int, level float64) (Interval, error) {
 // leastMarked is the least number of marked units in the population that leaves P(X ≥ k) above tail.
 func leastMarked(k, n, size int, tail float64) int {
 	span := size - n // the population holds from k to k+span marked units
-	return k + sort.Search(span, func(i int) bool { return hypergeometricUpper(k, n, k+i, size) > tail })
+	return k + sort.Search(span, func(i int) bool { return hypergeometricUpper(k, n, k+i, size) > tail*(1+quantileSlack) })
 }
 
 // WilsonFinite is the Wilson interval with the effective sample size n(N−1)/(N−n): shorter than FiniteProportion, but

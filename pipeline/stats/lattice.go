@@ -222,12 +222,11 @@ func (a lattice) quantile(q float64) int {
 	return a.start + len(a.pmf) - 1
 }
 
-// upperQuantile is the least x with P(X ≤ x) ≥ 1 − tail, which is P(X > x) ≤ tail, summed from the top so that a small
-// tail keeps its digits.
+// upperQuantile is the greatest x with P(X ≥ x) ≥ tail: quantile of the mirrored distribution, summed from the top.
 func (a lattice) upperQuantile(tail float64) int {
 	above := 0.0
 	for i := len(a.pmf) - 1; i > 0; i-- {
-		if above += a.pmf[i]; above > tail*(1+quantileSlack) {
+		if above += a.pmf[i]; a.pmf[i] > 0 && above >= tail*(1-quantileSlack) {
 			return a.start + i
 		}
 	}

@@ -86,12 +86,55 @@ func pair(v any) []float64 {
 	return []float64{l[0].(float64), l[1].(float64)}
 }
 
+// The definition, by counting populations one by one.
+func TestFiniteProportionByBruteForce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		size := rapid.IntRange(2, 60).Draw(t, "N")
+		n := rapid.IntRange(1, size-1).Draw(t, "n")
+		k := rapid.IntRange(0, n).Draw(t, "k")
+		level := drawLevel(t)
+		low, high := -1, -1
+		for marked := range size + 1 {
+			var atLeast, atMost float64
+			for x := range n + 1 {
+				p := math.Exp(logHypergeometric(x, n, marked, size))
+				if x >= k {
+					atLeast += p
+				}
+				if x <= k {
+					atMost += p
+				}
+			}
+			if low < 0 && atLeast > (1-level)/2*(1+quantileSlack) {
+				low = marked
+			}
+			if atMost > (1-level)/2*(1+quantileSlack) {
+				high = marked
+			}
+		}
+		iv, err := FiniteProportion(k, n, size, level)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if math.Abs(iv.Low*float64(size)-float64(low)) > 1e-9 || math.Abs(iv.High*float64(size)-float64(high)) > 1e-9 {
+			t.Fatalf("got %+v, want %d to %d of %d", iv, low, high, size)
+		}
+	})
+}
+
 type proportionInterval func(k, n int, level float64) (Interval, error)
 
 var proportionIntervals = map[string]proportionInterval{
 	"wilson": Wilson, "clopper_pearson": ClopperPearson, "jeffreys": Jeffreys, "bootstrap": BootstrapProportion,
 	"finite of 400": func(k, n int, level float64) (Interval, error) { return FiniteProportion(k, n, 400, level) },
 	"wilson of 400": func(k, n int, level float64) (Interval, error) { return WilsonFinite(k, n, 400, level) },
+}
+
+// drawLevel includes levels whose tails are met exactly by small samples of fair coins.
+func drawLevel(t *rapid.T) float64 {
+	return rapid.OneOf(
+		rapid.Float64Range(0.8, 0.999), rapid.SampledFrom([]float64{0.875, 0.9, 0.9375, 0.95, 0.96875, 0.99}),
+	).Draw(t, "level")
 }
 
 func mustInterval(tb rapid.TB, f proportionInterval, k, n int, level float64) Interval {
@@ -110,7 +153,7 @@ func TestProportionLaws(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				n := rapid.IntRange(0, 400).Draw(t, "n")
 				k := rapid.IntRange(0, n).Draw(t, "k")
-				level := rapid.Float64Range(0.8, 0.999).Draw(t, "level")
+				level := drawLevel(t)
 				iv := mustInterval(t, f, k, n, level)
 				if !(iv.Low >= 0 && iv.Low <= iv.High && iv.High <= 1) {
 					t.Fatalf("not inside [0, 1]: %+v", iv)
