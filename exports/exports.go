@@ -83,7 +83,7 @@ type Target interface {
 // ManifestFile is one file of an export, as manifest.json lists it.
 type ManifestFile struct {
 	Path   string `json:"path"`
-	Target string `json:"target"` // "" for manifest.json and criteria.json's own kind
+	Target string `json:"target"` // "" for criteria.json and manifest.json
 	SHA256 string `json:"sha256"`
 	Bytes  int64  `json:"bytes"`
 	Lines  int64  `json:"lines"`

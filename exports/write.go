@@ -1,0 +1,159 @@
+package exports
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash"
+	"io"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tracejury/tracejury/schema"
+)
+
+// ManifestVersion is the version of manifest.json's form.
+const ManifestVersion = 1
+
+// Manifest is the content of manifest.json: what an export holds, where it comes from and what it could not hold.
+type Manifest struct {
+	ManifestVersion int               `json:"manifest_version"`
+	SchemaVersion   int               `json:"schema_version"`
+	AsOf            time.Time         `json:"as_of"`
+	RunID           string            `json:"run_id"`
+	Evaluator       string            `json:"evaluator"`
+	State           string            `json:"state"`
+	Rubric          string            `json:"rubric"`
+	RubricVersion   int               `json:"rubric_version"`
+	RubricSHA256    string            `json:"rubric_sha256"`
+	JudgeModels     []string          `json:"judge_models"`
+	JudgeMode       string            `json:"judge_mode"`
+	Offline         bool              `json:"offline"` // the verdicts come from code, not from a model
+	PromptSHA256    string            `json:"prompt_sha256"`
+	Calibration     string            `json:"calibration"`
+	Informational   bool              `json:"informational"` // not calibrated: do not decide by it
+	Explanations    bool              `json:"explanations"`
+	Sampled         int               `json:"sampled"`
+	Graded          int               `json:"graded"`
+	Ungraded        int               `json:"ungraded"`
+	Files           []ManifestFile    `json:"files"` // all but manifest.json, by path
+	Losses          map[string][]Loss `json:"losses"`
+}
+
+var safePath = regexp.MustCompile(`^[a-z0-9_]+(/[a-z0-9_.-]+)?$|^[a-z0-9_.-]+$`)
+
+// Write writes the files of all targets, criteria.json, which loses nothing of the rubric, and manifest.json last. It returns
+// every file, manifest.json included, by path.
+func Write(ctx context.Context, in *Input, targets []Target, sink Sink) ([]ManifestFile, error) {
+	m := Manifest{ManifestVersion: ManifestVersion, SchemaVersion: schema.Version, AsOf: in.AsOf, RunID: in.Run.RunID, Evaluator: in.Run.Evaluator,
+		State: in.Run.State, Rubric: in.Rubric.Name, RubricVersion: in.Rubric.Version, RubricSHA256: in.Run.RubricSHA256, JudgeModels: in.Run.JudgeModels,
+		JudgeMode: in.Run.JudgeMode, Offline: in.Run.Offline, PromptSHA256: in.Run.PromptSHA256, Calibration: in.Run.Calibration,
+		Informational: in.Run.Calibration != "passed", Explanations: in.WithExplanations, Sampled: int(in.Run.Sampled), Graded: int(in.Run.Graded),
+		Ungraded: int(in.Run.Ungraded), Losses: map[string][]Loss{}}
+	count := &countingSink{next: sink}
+	for _, t := range targets {
+		count.target = t.Name()
+		if err := t.Files(ctx, in, count); err != nil {
+			return nil, fmt.Errorf("export %s: %w", t.Name(), err)
+		}
+		if l := t.Loss(in); len(l) > 0 {
+			m.Losses[t.Name()] = l
+		}
+	}
+	count.target = ""
+	if err := writeJSON(count, "criteria.json", in.Rubric); err != nil {
+		return nil, err
+	}
+	m.Files = count.files
+	slices.SortFunc(m.Files, func(a, b ManifestFile) int { return strings.Compare(a.Path, b.Path) })
+	all := slices.Clone(m.Files)
+	count.files = nil
+	if err := writeJSON(count, "manifest.json", m); err != nil {
+		return nil, err
+	}
+	all = append(all, count.files...)
+	slices.SortFunc(all, func(a, b ManifestFile) int { return cmp.Or(strings.Compare(a.Path, b.Path)) })
+	return all, nil
+}
+
+func writeJSON(sink Sink, name string, v any) error {
+	data, err := JSON(v)
+	if err != nil {
+		return fmt.Errorf("export %s: %w", name, err)
+	}
+	return WriteFile(sink, name, append(data, '\n'))
+}
+
+// JSON encodes v in one line with no HTML escapes: fields in the order of the struct, map keys sorted.
+func JSON(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+}
+
+// WriteFile creates a file with the given content.
+func WriteFile(sink Sink, name string, data []byte) error {
+	w, err := sink.Create(name)
+	if err != nil {
+		return fmt.Errorf("create %s: %w", name, err)
+	}
+	_, err = w.Write(data)
+	if cerr := w.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return nil
+}
+
+// countingSink notes size, lines and hash of what passes through.
+type countingSink struct {
+	next   Sink
+	target string
+	files  []ManifestFile
+}
+
+// Create implements Sink. A path that is not safe on every system is a bug of a target, and refused.
+func (s *countingSink) Create(name string) (io.WriteCloser, error) {
+	if !safePath.MatchString(name) || path.Clean(name) != name {
+		return nil, fmt.Errorf("path %q is not of the safe form", name)
+	}
+	w, err := s.next.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	return &countingFile{sink: s, w: w, sum: sha256.New(), file: ManifestFile{Path: name, Target: s.target}}, nil
+}
+
+type countingFile struct {
+	sink *countingSink
+	w    io.WriteCloser
+	sum  hash.Hash
+	file ManifestFile
+}
+
+func (f *countingFile) Write(p []byte) (int, error) {
+	n, err := f.w.Write(p)
+	f.sum.Write(p[:n])
+	f.file.Bytes += int64(n)
+	f.file.Lines += int64(bytes.Count(p[:n], []byte("\n")))
+	return n, err
+}
+
+func (f *countingFile) Close() error {
+	f.file.SHA256 = hex.EncodeToString(f.sum.Sum(nil))
+	f.sink.files = append(f.sink.files, f.file)
+	return f.w.Close()
+}
