@@ -1,6 +1,9 @@
 package otlpgen
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
 
 // order yields the spans of all sessions in an order like that of a live system: a cohort of sessions runs at a time,
 // each giving one span in turn.
@@ -89,25 +92,27 @@ func (b *bulk) span(p place) Span {
 	return s
 }
 
-// text makes about n bytes of words, which compress like prose and never repeat exactly.
+// text makes about n bytes of words and numbers, which compress like prose.
 func (r *random) text(n int) string {
-	const words = "order host queue error found after before while reading the log line of this service today because nothing changed since morning " +
-		"check value result large small table index copy send wait answer question file folder state ready closed open first last second minute"
-	b := make([]byte, 0, max(n, 0)+16)
+	const width = 8 // of an entry; there are 64
+	const words = "order   host    queue   error   found   after   before  while   reading the     log     line    of      this    service today   " +
+		"because nothing changed since   morning check   value   result  large   small   table   index   copy    send    wait    answer  " +
+		"file    folder  state   ready   closed  open    first   last    second  minute  and     a       in      to      with    for     " +
+		"not     from    list    name    size    time    user    call    step    done    job     run     disk    node    page    link    "
+	b := make([]byte, 0, max(n, 0)+80)
 	for len(b) < n {
-		i := r.below(len(words) - 12)
-		for i > 0 && words[i-1] != ' ' {
-			i--
-		}
-		end := i
-		for end < len(words) && words[end] != ' ' {
-			end++
-		}
-		b = append(append(b, words[i:end]...), ' ')
-		if r.below(14) == 0 {
-			b = append(b, decimal(r.below(100000))...)
+		x := r.next()
+		for range 10 {
+			word := words[x&63*width:][:width]
+			x >>= 6
+			for i := 0; i < width && word[i] != ' '; i++ {
+				b = append(b, word[i])
+			}
 			b = append(b, ' ')
 		}
+		if x&3 == 0 { // the four bits left
+			b = append(strconv.AppendInt(b, int64(r.below(100000)), 10), ' ')
+		}
 	}
-	return string(b)
+	return string(b[:max(n, 0)])
 }
