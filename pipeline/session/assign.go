@@ -1,0 +1,203 @@
+package session
+
+import (
+	"sort"
+
+	"github.com/tracejury/tracejury/pipeline/convention"
+	"github.com/tracejury/tracejury/pipeline/otlp"
+	"github.com/tracejury/tracejury/schema"
+)
+
+// maxAncestors bounds the walk to the root, which untrusted parent ids may make a circle.
+const maxAncestors = 4096
+
+// Assign gives every row of one trace its session: its own id, else that of its nearest ancestor, else that of the trace's
+// majority (ties: the smallest key), else the trace itself. All rows of the trace must be passed, in stored form. Rows
+// without a trace id stand alone: their own id, else the day of their service. The result is a pure function of the set.
+func Assign(tenant string, rows []*schema.Span, extraIDKeys []string) []Ident {
+	out := make([]Ident, len(rows))
+	a := assigner{tenant: tenant, rows: rows, extra: extraIDKeys, own: make([]carried, len(rows))}
+	for i, r := range rows {
+		a.own[i] = a.carriedBy(r)
+	}
+	a.index()
+	a.unify()
+	majority, any := a.majority()
+	for i, r := range rows {
+		switch {
+		case a.own[i].id != "":
+			out[i] = a.own[i].ident(tenant)
+		case r.TraceID == "":
+			out[i] = ident(tenant, r.Service, "untraced-"+day(r.StartedUnixNano), SourceNone)
+		default:
+			if up, ok := a.inherited(r); ok {
+				out[i] = up.ident(tenant)
+			} else if any {
+				out[i] = majority
+			} else {
+				out[i] = ident(tenant, "", r.TraceID, SourceTrace)
+			}
+		}
+	}
+	return out
+}
+
+// carried is a session id as one record carries it.
+type carried struct{ id, source, service string }
+
+func (c carried) ident(tenant string) Ident { return ident(tenant, c.service, c.id, c.source) }
+
+type assigner struct {
+	tenant string
+	rows   []*schema.Span
+	extra  []string
+	own    []carried
+	parent map[string]string  // span id to parent's
+	spans  map[string]carried // span id to the id that a record of this span carries
+	depth  map[string]int
+}
+
+func (a *assigner) carriedBy(r *schema.Span) carried {
+	attrs, _ := otlp.ParseAttributes(r.Attributes)
+	resource, _ := otlp.ParseAttributes(r.Resource)
+	id, source, ok := CandidateID(attrs, resource, a.extra)
+	if !ok {
+		return carried{}
+	}
+	return carried{id, source, r.Service}
+}
+
+// index maps spans to parents. Of several rows with one span id the smallest parent counts, so that order does not.
+func (a *assigner) index() {
+	a.parent = make(map[string]string, len(a.rows))
+	for _, r := range a.rows {
+		if r.SpanID == "" || r.TraceID == "" || r.Signal == "log" {
+			continue
+		}
+		if p, seen := a.parent[r.SpanID]; !seen || r.ParentSpanID < p {
+			a.parent[r.SpanID] = r.ParentSpanID
+		}
+	}
+	a.depth = make(map[string]int, len(a.parent))
+	for _, r := range a.rows {
+		if _, done := a.depth[r.SpanID]; !done && r.SpanID != "" {
+			a.depth[r.SpanID] = a.depthOf(r.SpanID)
+		}
+	}
+}
+
+func (a *assigner) depthOf(span string) int {
+	d := 0
+	for range maxAncestors {
+		p, ok := a.parent[span]
+		if !ok || p == "" {
+			return d
+		}
+		if known, ok := a.depth[p]; ok {
+			return d + 1 + known
+		}
+		span = p
+		d++
+	}
+	return d
+}
+
+// unify makes one identity of an id that several services carry in this trace: the service nearest to the root owns it, and
+// the best key that carried it is its source. Then it records what each span carries.
+func (a *assigner) unify() {
+	type claim struct {
+		depth   int
+		service string
+		source  string
+	}
+	best := map[string]claim{}
+	for i, c := range a.own {
+		r := a.rows[i]
+		if c.id == "" || r.TraceID == "" {
+			continue
+		}
+		d := a.depth[r.SpanID]
+		if r.SpanID == "" {
+			d = maxAncestors
+		}
+		b, seen := best[c.id]
+		if !seen {
+			best[c.id] = claim{d, c.service, c.source}
+			continue
+		}
+		if d < b.depth || d == b.depth && c.service < b.service {
+			b.depth, b.service = d, c.service
+		}
+		if pc, pb := priority(c.source, a.extra), priority(b.source, a.extra); pc < pb || pc == pb && c.source < b.source {
+			b.source = c.source
+		}
+		best[c.id] = b
+	}
+	a.spans = map[string]carried{}
+	for i, r := range a.rows {
+		if a.own[i].id == "" || r.TraceID == "" {
+			continue
+		}
+		b := best[a.own[i].id]
+		a.own[i].service, a.own[i].source = b.service, b.source
+		if r.SpanID == "" {
+			continue
+		}
+		// A span's own attribute outweighs that of a log inside it; among equals the smallest key counts.
+		if was, ok := a.spans[r.SpanID]; !ok || a.own[i].ident(a.tenant).Key < was.ident(a.tenant).Key {
+			a.spans[r.SpanID] = a.own[i]
+		}
+	}
+}
+
+// inherited is the id of the nearest span above r that has one. A log's nearest span is the one it was written in.
+func (a *assigner) inherited(r *schema.Span) (carried, bool) {
+	span := r.SpanID
+	for range maxAncestors {
+		if span == "" {
+			return carried{}, false
+		}
+		if c, ok := a.spans[span]; ok {
+			return c, true
+		}
+		p, ok := a.parent[span]
+		if !ok && span == r.SpanID {
+			p = r.ParentSpanID
+		}
+		span = p
+	}
+	return carried{}, false
+}
+
+// majority is the identity that most rows carry.
+func (a *assigner) majority() (Ident, bool) {
+	count := map[Ident]int{}
+	for i, c := range a.own {
+		if c.id != "" && a.rows[i].TraceID != "" {
+			count[c.ident(a.tenant)]++
+		}
+	}
+	all := make([]Ident, 0, len(count))
+	for id := range count {
+		all = append(all, id)
+	}
+	if len(all) == 0 {
+		return Ident{}, false
+	}
+	sort.Slice(all, func(i, j int) bool {
+		if count[all[i]] != count[all[j]] {
+			return count[all[i]] > count[all[j]]
+		}
+		return all[i].Key < all[j].Key
+	})
+	return all[0], true
+}
+
+// parse is a row as a record; what does not parse is left out, since stored JSON is our own.
+func parse(row *schema.Span) *convention.Record {
+	r, err := convention.Parse(row)
+	if err != nil || r == nil {
+		return &convention.Record{Row: row}
+	}
+	return r
+}

@@ -1,0 +1,217 @@
+package session
+
+import (
+	"slices"
+
+	"github.com/tracejury/tracejury/pipeline/convention"
+	"github.com/tracejury/tracejury/schema"
+)
+
+// sameCallWindow is how far apart two tellings of one model call may be.
+const sameCallWindow = int64(50e6)
+
+// modelCall is one call of a model, told once or more.
+type modelCall struct {
+	tellings []*usage
+}
+
+type usage struct {
+	it    *item
+	u     *convention.Usage
+	group int
+}
+
+// modelCalls groups tellings of usage into calls: one response id, a call within a call, or two instrumentations that saw the
+// same model, tokens and time. Sums that agents and workflows repeat are left out.
+func (b *builder) modelCalls() (calls []modelCall, totals []*usage) {
+	var list []*usage
+	for i := range b.rd.items {
+		it := &b.rd.items[i]
+		if u, ok := it.event.(*convention.Usage); ok {
+			if u.Total {
+				totals = append(totals, &usage{it: it, u: u})
+			} else {
+				list = append(list, &usage{it: it, u: u, group: len(list)})
+			}
+		}
+	}
+	below := b.usageBelow(list)
+	var leaves []*usage
+	for _, u := range list {
+		if n := below[u]; len(n) > 1 {
+			totals = append(totals, u) // a model span over several calls repeats their sum
+			continue
+		}
+		leaves = append(leaves, u)
+	}
+	for i, u := range leaves {
+		u.group = i
+	}
+	join := func(x, y *usage) {
+		from, to := max(x.group, y.group), min(x.group, y.group)
+		for _, u := range leaves {
+			if u.group == from {
+				u.group = to
+			}
+		}
+	}
+	byResponse := map[string]*usage{}
+	for _, u := range leaves {
+		if id := u.u.ResponseID; id != "" {
+			if known := byResponse[id]; known != nil {
+				join(known, u)
+			} else {
+				byResponse[id] = u
+			}
+		}
+		for _, inner := range below[u] {
+			join(u, inner)
+		}
+	}
+	for i, x := range leaves {
+		for j := i + 1; j < len(leaves); j++ {
+			y := leaves[j]
+			if y.it.row.StartedUnixNano-x.it.row.StartedUnixNano > int64(3600e9) {
+				break
+			}
+			if x.group != y.group && sameCall(x, y) {
+				join(x, y)
+			}
+		}
+	}
+	index := map[int]int{}
+	for _, u := range leaves {
+		k, ok := index[u.group]
+		if !ok {
+			k = len(calls)
+			index[u.group] = k
+			calls = append(calls, modelCall{})
+		}
+		calls[k].tellings = append(calls[k].tellings, u)
+	}
+	return calls, totals
+}
+
+// usageBelow lists, for every telling, those of spans right below it, without further tellings between.
+func (b *builder) usageBelow(list []*usage) map[*usage][]*usage {
+	bySpan := map[spanID]*usage{}
+	for _, u := range list {
+		if u.it.row.Signal != "log" && u.it.row.SpanID != "" {
+			bySpan[u.it.span()] = u
+		}
+	}
+	below := map[*usage][]*usage{}
+	for _, u := range list {
+		if u.it.row.Signal == "log" {
+			continue
+		}
+		b.rd.up(u.it.span(), func(s spanID) bool {
+			if above := bySpan[s]; above != nil && above != u {
+				below[above] = append(below[above], u)
+				return false
+			}
+			return true
+		})
+	}
+	return below
+}
+
+// sameCall says whether two instrumentations tell of one call.
+func sameCall(x, y *usage) bool {
+	if x.it.scope == y.it.scope && x.it.row.Signal == y.it.row.Signal && x.it.witness == y.it.witness {
+		return false // one instrumentation tells once
+	}
+	if x.u.ResponseID != "" && y.u.ResponseID != "" {
+		return x.u.ResponseID == y.u.ResponseID
+	}
+	if x.u.Model != y.u.Model || x.u.OutputTokens == nil || y.u.OutputTokens == nil || *x.u.OutputTokens != *y.u.OutputTokens {
+		return false
+	}
+	if x.u.InputTokens == nil || y.u.InputTokens == nil || *x.u.InputTokens != *y.u.InputTokens {
+		return false
+	}
+	near := func(a, b int64) bool { return a != 0 && b != 0 && max(a-b, b-a) <= sameCallWindow }
+	return near(x.u.At, y.u.At) || near(x.it.row.StartedUnixNano, y.it.row.StartedUnixNano)
+}
+
+// count fills in model calls, tokens, cost and models.
+func (b *builder) count(s *schema.Session) {
+	calls, totals := b.modelCalls()
+	s.NModelCalls = int32(len(calls))
+	models := map[string]bool{}
+	var partial bool
+	for _, c := range calls {
+		var in, read, write, out, cost *int64
+		for _, t := range c.tellings {
+			in, read, write, out, cost = first(in, t.u.InputTokens), first(read, t.u.CacheReadTokens), first(write, t.u.CacheWriteTokens),
+				first(out, t.u.OutputTokens), first(cost, t.u.CostMicroUSD)
+			if t.u.Model != "" {
+				models[t.u.Model] = true
+			}
+		}
+		partial = partial || in == nil || out == nil
+		b.addUsage(s, in, read, write, out, cost)
+	}
+	if s.InputTokens == nil && s.OutputTokens == nil && len(totals) > 0 {
+		b.countTotals(s, totals, models)
+	} else if partial && s.OutputTokens != nil {
+		b.warnings["model_calls_without_tokens"]++
+	}
+	for m := range models {
+		s.Models = append(s.Models, m)
+	}
+	slices.Sort(s.Models)
+}
+
+// countTotals takes the sums of the topmost spans where no call tells its own.
+func (b *builder) countTotals(s *schema.Session, totals []*usage, models map[string]bool) {
+	bySpan := map[spanID]bool{}
+	for _, t := range totals {
+		bySpan[t.it.span()] = true
+	}
+	for _, t := range totals {
+		inner := false
+		b.rd.up(t.it.span(), func(u spanID) bool {
+			inner = inner || u != t.it.span() && bySpan[u]
+			return !inner
+		})
+		if inner {
+			continue
+		}
+		if t.u.Model != "" {
+			models[t.u.Model] = true
+		}
+		b.addUsage(s, t.u.InputTokens, t.u.CacheReadTokens, t.u.CacheWriteTokens, t.u.OutputTokens, t.u.CostMicroUSD)
+	}
+	if s.InputTokens != nil || s.OutputTokens != nil {
+		b.warnings["tokens_from_totals"]++
+	}
+}
+
+func (b *builder) addUsage(s *schema.Session, in, read, write, out, cost *int64) {
+	s.InputTokens, s.CacheReadTokens, s.CacheWriteTokens = add(s.InputTokens, in), add(s.CacheReadTokens, read), add(s.CacheWriteTokens, write)
+	s.OutputTokens, s.CostUSD = add(s.OutputTokens, out), add(s.CostUSD, cost)
+}
+
+func first(a, b *int64) *int64 {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// add is a sum in which unknown adds nothing; of nothing known it is unknown. It stops at the largest number.
+func add(a, b *int64) *int64 {
+	if b == nil {
+		return a
+	}
+	if a == nil {
+		v := *b
+		return &v
+	}
+	sum := *a + *b
+	if sum < *a {
+		sum = 1<<63 - 1
+	}
+	return &sum
+}
