@@ -142,7 +142,7 @@ func (c openInference) tool(r *Record, t *teller) {
 	if name == "" {
 		name = r.Row.Name
 	}
-	server, tool := splitMCP(name)
+	server, tool := SplitMCP(name)
 	call := &ToolCall{Source: SourceExecution, Tool: tool, Server: server, CallID: a.Str("tool_call.id", "tool.id")}
 	call.Arguments = a.Str("tool_call.function.arguments")
 	for _, k := range [...]string{"input.value", "tool.parameters"} {

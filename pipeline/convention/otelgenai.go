@@ -273,13 +273,13 @@ func tellDefinitions(t *teller, tr tree) {
 		if j := field(schema, "json"); j != nil {
 			schema = j
 		}
-		server, tool := splitMCP(name)
+		server, tool := SplitMCP(name)
 		t.tell(&ToolDefinition{Server: server, Tool: tool, Description: str(m, "description"), InputSchema: argumentsText(schema)})
 	}
 }
 
-// splitMCP separates the server from names of the form mcp__server__tool.
-func splitMCP(name string) (server, tool string) {
+// SplitMCP separates the server from names of the form mcp__server__tool.
+func SplitMCP(name string) (server, tool string) {
 	if rest, ok := strings.CutPrefix(name, "mcp__"); ok {
 		if s, tl, ok := strings.Cut(rest, "__"); ok && s != "" && tl != "" {
 			return s, tl

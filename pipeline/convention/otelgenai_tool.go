@@ -12,7 +12,7 @@ func genAITool(r *Record, t *teller) {
 	name := toolName(r)
 	server := a.Str("mcp.server.name", "gen_ai.tool.server.name")
 	if server == "" {
-		server, name = splitMCP(name)
+		server, name = SplitMCP(name)
 	}
 	call := &ToolCall{Source: SourceExecution, CallID: toolCallID(a), Tool: name, Server: server}
 	result := &ToolResult{Source: SourceExecution, CallID: call.CallID, Tool: name}
