@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // dirCondition is what must hold of the object that a put replaces.
@@ -83,6 +84,9 @@ func (d *dirStore) publish(ctx context.Context, tmp *tempFile, key string, cond 
 		return err
 	}
 	path := d.path(key)
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return syscall.EISDIR // what rename and link say of it looks like ErrExist
+	}
 	dir := filepath.Dir(path)
 	known, err := makeDirs(dir)
 	if err != nil {
@@ -106,14 +110,16 @@ func (d *dirStore) publish(ctx context.Context, tmp *tempFile, key string, cond 
 func (d *dirStore) holds(ctx context.Context, key string, cond dirCondition) error {
 	switch {
 	case cond.absent:
-		_, err := os.Lstat(d.path(key))
-		if err == nil {
+		info, err := os.Lstat(d.path(key))
+		switch {
+		case err == nil && info.IsDir():
+			return syscall.EISDIR
+		case err == nil:
 			return ErrExist
+		case !errors.Is(err, fs.ErrNotExist):
+			return err
 		}
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		return err
+		return nil
 	case cond.etag != "":
 		f, _, err := d.openTagged(ctx, "put", key, cond.etag)
 		if errors.Is(err, fs.ErrNotExist) {
