@@ -33,6 +33,9 @@ func TestPublishedAnchors(t *testing.T) {
 		want(of(NewcombeDifference(10, 10, 0, 20, 0.95)), "Newcombe 1998, 10/10 - 0/20, method 10", 0.6791, 1, 5e-5),
 		want(of(Newcombe10(Pairs{36, 12, 2, 0}, 0.95)), "Newcombe 1998, paired 36/12/2/0, method 10", 0.0569, 0.3404, 5e-5),
 		want(of(Tango(Pairs{Both: 10, Neither: 10}, 0.95)), "Tango with no change: z²/(n+z²)", -0.1611, 0.1611, 5e-5),
+		want(of(BootstrapProportion(17, 20, 0.95)), "exact bootstrap of 17 of 20", 0.70, 1, 1e-12),
+		want(of(BCaProportion(17, 20, 0.95)), "exact BCa of 17 of 20: z0 -0.0660, a -0.0731", 0.65, 0.95, 1e-12),
+		want(of(roganGladenInterval()), "Lee et al. 2025 worked in Python", 0.8252, 1, 5e-5),
 	} {
 		nearInterval(t, a.source, a.iv, a.err, []float64{a.low, a.high}, a.tol)
 	}
@@ -63,8 +66,20 @@ func TestPublishedAnchors(t *testing.T) {
 		a, err = KrippendorffAlpha(krippendorffExample, Metric(metric))
 		value(fmt.Sprintf("Krippendorff 2011, metric %d", metric), a.Coefficient, err, want, 5e-4)
 	}
+	a, err = CohenKappa([][]int{{1, 0, 1}, {0, 1, 0}, {0, 0, 1}}, Quadratic)
+	value("quadratic kappa by hand", a.Coefficient, err, 5.0/13, 1e-12)
+	a, err = CohenKappa([][]int{{1, 0, 1}, {0, 1, 0}, {0, 0, 1}}, Linear)
+	value("linear kappa by hand", a.Coefficient, err, 1-0.25/0.46875, 1e-12)
 	a, err = FleissKappa(fleissExample)
 	value("Fleiss 1971 as worked in Wikipedia", a.Coefficient, err, 0.210, 5e-4)
+
+	_, lambda, err := PPIPlus([]float64{0, 1}, []float64{0, 1}, []float64{0, 1}, 0.95)
+	value("PPI++ weight by hand: (1/4)/((1+1)/3)", lambda, err, 0.375, 1e-12)
+	n, err = RequiredPairs(0.1, 0.2, 0.95, 0.8)
+	value("pairs for ten points when a fifth changes", float64(n), err, 150, 0)
+	n, err = RequiredPairs(0.05, 0.2, 0.95, 0.8)
+	value("pairs for five points when a fifth changes", float64(n), err, 621, 0)
+	near(t, "type 7 quantile", quantile7([]float64{1, 2, 3, 4}, 0.25), 1.75, 1e-15)
 
 	adjusted, err := BenjaminiHochberg([]float64{0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459,
 		0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1})
@@ -80,6 +95,11 @@ func TestPublishedAnchors(t *testing.T) {
 	if rejected != 4 {
 		t.Errorf("Benjamini and Hochberg 1995 reject the four smallest of fifteen, got %d", rejected)
 	}
+}
+
+func roganGladenInterval() (Interval, error) {
+	est, err := RoganGladen(0.85, 200, Accuracy{Specificity: 0.85, Negatives: 40, Sensitivity: 0.9, Positives: 60}, 0.95)
+	return est.Interval, err
 }
 
 // Units 1 to 12 of the example with four observers and missing ratings; 0 marks none and is dropped.

@@ -134,6 +134,12 @@ func TestClusterEdges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	want, err := StudentMean(y, 0.9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	iv, err = ClusterInterval(y, strings.Split("abcdefgh", ""), 0.9)
+	nearInterval(t, "CR1 interval of singletons", iv, err, []float64{want.Low, want.High}, 1e-12)
 	near(t, "CR1 of singletons", m.SECR1, se, 1e-12)
 	near(t, "design effect of singletons", m.DesignEffect, 1, 1e-12)
 	if _, err := DescribeClusters(y, nil); err == nil {
