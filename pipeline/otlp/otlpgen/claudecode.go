@@ -5,7 +5,10 @@ import (
 	"time"
 )
 
-const claudeModel = "claude-demo-1"
+const (
+	claudeModel   = "claude-demo-1"
+	withheldSkill = "custom_skill" // what the client says when it may not name a skill
+)
 
 // claude renders Claude Code: log events for everything, and spans below one interaction a prompt when the content
 // flags are on. service.name is what a collector's resource processor set: the client itself always says claude-code.
@@ -276,7 +279,7 @@ func (c *claude) content(text string) string {
 // skillName is withheld with the content: only that some skill ran is told.
 func (c *claude) skillName(name string) string {
 	if c.script.ContentOff {
-		return "custom_skill"
+		return withheldSkill
 	}
 	return name
 }

@@ -51,8 +51,8 @@ type SessionTruth struct {
 	Turns      int          `json:"turns"`
 	ModelCalls int          `json:"model_calls"` // sub-agents included, as in all counts
 	ToolCalls  int          `json:"tool_calls"`  // skill loads included
-	ToolErrors int          `json:"tool_errors"` // told as an error by the harness
-	FailedExit int          `json:"failed_exits"`
+	ToolErrors int          `json:"tool_errors"`
+	FailedExit int          `json:"failed_exits"` // of the tool errors, those that only an exit code tells
 	Denied     int          `json:"denied"`
 	Skills     []SkillTruth `json:"skills,omitempty"`
 	Facts      FactTruth    `json:"facts"`
@@ -91,7 +91,7 @@ func newTruth(scripts []*Script, chunks []chunk, objects []Object) (*Truth, erro
 	t := &Truth{
 		About: "What happened in the sessions of the archive beside this file, written by the generator that wrote it. " +
 			"Counts are of what happened; a harness may not export all of it: Claude Code withholds the skill catalogue and bodies, " +
-			"Strands the text before a tool call.",
+			"Strands the text before a tool call; with content off even the name of a skill is withheld.",
 		AsOf: AsOf,
 	}
 	for _, s := range scripts {
@@ -171,10 +171,11 @@ func (t *SessionTruth) steps(s *Script, steps []Step) {
 				t.Facts.Denial = true
 			case c.Outcome == Refused:
 				t.Facts.Denial = true
-			case c.Outcome == Error, c.Exit != 0 && s.Harness == ClaudeCode:
+			case c.Outcome == Error, c.Exit != 0:
 				t.ToolErrors++
-			case c.Exit != 0:
-				t.FailedExit++
+				if c.Exit != 0 && s.Harness != ClaudeCode {
+					t.FailedExit++
+				}
 			}
 			if c.Outcome == OK && c.Kind != KindSkill && c.Result != "" {
 				t.Facts.ContentRead = true
@@ -184,7 +185,11 @@ func (t *SessionTruth) steps(s *Script, steps []Step) {
 				if c.Outcome != OK {
 					outcome = "refused"
 				}
-				t.Skills = append(t.Skills, SkillTruth{c.Name, outcome})
+				name := c.Name
+				if s.ContentOff {
+					name = withheldSkill
+				}
+				t.Skills = append(t.Skills, SkillTruth{name, outcome})
 			}
 			if c.Kind == KindAgent {
 				t.Facts.SubAgent = true
