@@ -8,8 +8,15 @@ func All() []Convention {
 		Codex{},
 		GeminiCLI{},
 		QwenCode{},
+		Copilot{},
+		OpenCode{},
+		GoogleADK{},
+		Mastra{},
+		LangSmith{},
 		strands{},
 		openInference{},
+		VercelAI{},
+		Traceloop{},
 		otelGenAI{},
 	}
 }

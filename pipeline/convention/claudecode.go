@@ -60,7 +60,7 @@ func (ClaudeCode) Events(r *Record, emit func(Event)) {
 	t := newTeller(r, claudeCode, emit)
 	t.meta.Agent, t.meta.AgentID = claudeAgent(r.Attributes)
 	t.meta.Turn = r.Attributes.Str("prompt.id")
-	if n := r.Attributes.count("event.sequence"); n != nil && t.meta.Turn != "" {
+	if n := r.Attributes.count("event.sequence"); n != nil && t.meta.Turn != "" && !toldLate(r) {
 		t.meta.Sequence, t.meta.SequenceOf = *n, t.meta.Turn
 	}
 	if r.Row.Signal == "log" {
@@ -68,6 +68,13 @@ func (ClaudeCode) Events(r *Record, emit func(Event)) {
 		return
 	}
 	claudeSpan(r, t)
+}
+
+// toldLate says that the counter tells when the record was written and not when its content was said: tools run, and are
+// logged, while the response that asked for them still streams.
+func toldLate(r *Record) bool {
+	kind := claudeEvent(r)
+	return kind == "assistant_response" || kind == "api_response_body"
 }
 
 // claudeAgent is the sub-agent that a record belongs to; both empty for the main agent.

@@ -34,14 +34,18 @@ func TestClaudeCodeMatch(t *testing.T) {
 }
 
 func TestClaudeCodeSequenceCountsWithinThePrompt(t *testing.T) {
-	e := eventsOf(t, ClaudeCode{}, logOf(claudeLogs, "assistant_response", "response", "Done.", "request_id", "req_1", "prompt.id", "p1", "event.sequence", 9))
-	m := single[*Message](t, e)
-	if m.Text != "Done." || m.ResponseID != "req_1" || m.Turn != "p1" || m.Sequence != 9 || m.SequenceOf != "p1" {
-		t.Errorf("message %+v", m)
+	call := func(attributes ...any) *ToolCall {
+		return single[*ToolCall](t, eventsOf(t, ClaudeCode{}, logOf(claudeLogs, "tool_decision", append(attributes, "tool_name", "Bash", "event.sequence", 9)...)))
 	}
-	e = eventsOf(t, ClaudeCode{}, logOf(claudeLogs, "assistant_response", "response", "Done.", "event.sequence", 9))
-	if m := single[*Message](t, e); m.Sequence != 0 || m.SequenceOf != "" {
-		t.Errorf("without a prompt the counter says nothing: %+v", m)
+	if c := call("prompt.id", "p1"); c.Turn != "p1" || c.Sequence != 9 || c.SequenceOf != "p1" {
+		t.Errorf("call %+v", c)
+	}
+	if c := call(); c.Sequence != 0 || c.SequenceOf != "" {
+		t.Errorf("without a prompt the counter says nothing: %+v", c)
+	}
+	e := eventsOf(t, ClaudeCode{}, logOf(claudeLogs, "assistant_response", "response", "Done.", "request_id", "req_1", "prompt.id", "p1", "event.sequence", 9))
+	if m := single[*Message](t, e); m.Text != "Done." || m.ResponseID != "req_1" || m.Turn != "p1" || m.Sequence != 0 {
+		t.Errorf("a response is logged after the tools that it asked for have run: %+v", m)
 	}
 }
 

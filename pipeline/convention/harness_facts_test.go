@@ -253,6 +253,47 @@ func TestCapturedFacts(t *testing.T) {
 	}
 }
 
+// TestCapturedFrameworks holds the captures of frameworks against their scripts, as far as each exports its content.
+func TestCapturedFrameworks(t *testing.T) {
+	scripts := truth(t)
+	for _, client := range [...]string{"google-adk-js", "vercel-ai-sdk", "opencode", "mastra", "langsmith-otel"} {
+		for _, scenario := range scenarios(t, client) {
+			t.Run(client+"/"+scenario, func(t *testing.T) {
+				name, variant, _ := strings.Cut(scenario, "__")
+				want := scripts[name]
+				closed := variant == "nocontent" || variant == "noinputs"
+				if client == "opencode" && scenario == "tool_denied" {
+					t.Skip("all that arrived of it is the call that names the session")
+				}
+				f := gather(t, client, scenario)
+				for _, p := range want.Prompts {
+					// opencode passes a prompt of several words on in quotation marks.
+					if told := f.prompts[p] || f.prompts[`"`+p+`"`]; told == closed {
+						t.Errorf("prompt %q is told: %t", p, told)
+					}
+				}
+				for i, turn := range want.Turns {
+					lost := client == "opencode" && i >= len(want.Turns)-2 // the last batch never arrives
+					if !closed && !lost && turn.Text != "" && !f.texts[turn.Text] {
+						t.Errorf("text %q is not told", turn.Text)
+					}
+					for _, c := range turn.Calls {
+						if c.Sh != "" && !closed && !lost && !f.commands[c.Sh] {
+							t.Errorf("command %q is not told", c.Sh)
+						}
+					}
+				}
+				if name == "full_pdf" && !closed && f.bodies == 0 {
+					t.Error("no body of the skill is told")
+				}
+				if closed && f.content&(ContentUserPrompt|ContentAssistantText) != 0 {
+					t.Errorf("content %b of a closed capture", f.content)
+				}
+			})
+		}
+	}
+}
+
 // TestCapturedUsage holds that the log and the span of one model call tell the same tokens.
 func TestCapturedUsage(t *testing.T) {
 	truth(t)
