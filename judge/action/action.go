@@ -182,7 +182,7 @@ func quote(s string) string {
 
 var targetKeys = []string{
 	"path", "file_path", "filepath", "file", "filename", "target", "uri", "url", "name", "id", "source", "destination", "dest", "to", "recipient",
-	"notebook_path", "resource", "bucket", "key", "table", "repo", "branch", "service", "host", "paths", "files", "absolute_path", "dir_path",
+	"skill", "skill_name", "notebook_path", "resource", "bucket", "key", "table", "repo", "branch", "service", "host", "paths", "files", "absolute_path", "dir_path",
 }
 
 func targets(fields map[string]any) []string {
