@@ -21,8 +21,10 @@ func Parse(row *schema.Span) (*Record, error) {
 	if err != nil {
 		errs = append(errs, fmt.Errorf("resource of record %s: %w", row.RecordSHA256, err))
 	}
-	if r.Events, err = otlp.ParseEvents(row.Events); err != nil {
-		errs = append(errs, fmt.Errorf("events of record %s: %w", row.RecordSHA256, err))
+	if row.Events != "" {
+		if r.Events, err = otlp.ParseEvents(row.Events); err != nil {
+			errs = append(errs, fmt.Errorf("events of record %s: %w", row.RecordSHA256, err))
+		}
 	}
 	if row.Body != "" {
 		if r.Body, err = otlp.ParseValue(row.Body); err != nil {

@@ -36,7 +36,7 @@ func Build(id Ident, tenant string, rows []schema.Span, opts Options) Built {
 	b := builder{id: id, tenant: tenant, opts: opts, warnings: map[string]int{}, kept: kept}
 	b.dt = Dt(kept)
 	b.revision = revision(kept)
-	b.rd = read(kept)
+	b.rd = read(kept, id)
 	b.tell()
 	b.calls()
 	b.order()

@@ -14,7 +14,7 @@ import (
 
 // finish numbers turns and steps and makes the rows.
 func (b *builder) finish() Built {
-	s := schema.Session{Tenant: b.tenant, SessionKey: b.id.Key, Service: b.id.Service, SessionID: b.id.ID, SessionIDSource: b.id.Source,
+	s := schema.Session{Tenant: b.tenant, SessionKey: b.id.Key, Service: b.id.Service, SessionID: b.id.ID, SessionIDSource: b.rd.source,
 		Agent: b.rd.main, Harness: b.rd.harness.Harness, HarnessVersion: b.rd.harness.Version, Revision: b.revision}
 	if s.Service == "" && len(b.rd.services) == 1 {
 		for svc := range b.rd.services {

@@ -30,6 +30,7 @@ type reading struct {
 	harness  convention.Identity
 	main     string // name of the main agent
 	unread   int    // records of no convention
+	source   string // best key that carried the session's id
 	badJSON  int
 	services map[string]bool
 }
@@ -46,7 +47,7 @@ type agentSpan struct {
 }
 
 // read parses the rows, which are without duplicates and in table order, and asks the conventions.
-func read(rows []schema.Span) *reading {
+func read(rows []schema.Span, id Ident) *reading {
 	slices.SortFunc(rows, func(a, b schema.Span) int {
 		return cmp.Or(cmp.Compare(usable(&a), usable(&b)), tableOrder(a, b))
 	})
@@ -68,9 +69,7 @@ func read(rows []schema.Span) *reading {
 		if err != nil {
 			rd.badJSON++
 		}
-		if rec == nil {
-			continue
-		}
+		rd.carries(rec, id)
 		conv, ok := convention.Read(rec, func(e convention.Event) { rd.add(e, row) })
 		if !ok {
 			rd.unread++
@@ -85,6 +84,24 @@ func read(rows []schema.Span) *reading {
 	rd.identify(ranks, best)
 	rd.resolveAgents()
 	return rd
+}
+
+// carries notes the best usual key by which a record carries the session's id: traces of one session may have been assigned
+// by different ones.
+func (rd *reading) carries(rec *convention.Record, id Ident) {
+	if priority(id.Source, nil) == len(defaultIDKeys) {
+		rd.source = id.Source // configured, of the resource, or none
+		return
+	}
+	if rd.source == "" {
+		rd.source = id.Source
+	}
+	for _, k := range defaultIDKeys[:priority(rd.source, nil)] {
+		if idAt(rec.Attributes, k) == id.ID {
+			rd.source = k
+			return
+		}
+	}
 }
 
 func (rd *reading) add(e convention.Event, row *schema.Span) {
