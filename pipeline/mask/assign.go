@@ -305,22 +305,15 @@ func closing(s string, start int, delim string) (int, bool) {
 func (sc *scanner) authorization(b beside) int {
 	s := sc.s
 	start := b.start
-	end := start
-	for end < len(s) && s[end] != '\n' && s[end] != '\r' && !isQuote(s[end]) && s[end] != '\\' && end-start < maxQuoted {
-		end++
-	}
-	scheme := schemeEnd(s[start:end])
+	scheme := schemeEnd(s[start:min(len(s), start+maxName)])
 	from := start + scheme
-	to := end
-	many := hasFold(s, start, "digest") || hasFold(s, start, "aws4") || hasFold(s, start, "hawk") || hasFold(s, start, "oauth")
-	if !many {
-		to = from
-		for to < end && is(s[to], cTok) {
-			to++
-		}
+	to := runEnd(s, from, cTok)
+	many := hasFold(s, start, "digest ") || hasFold(s, start, "aws4-") || hasFold(s, start, "hawk ") || hasFold(s, start, "oauth ")
+	if many {
+		to = lineEnd(s, from)
 	}
 	v := s[from:to]
-	if len(v) < 8 || exempt(v) || onlyMarkers(v) || has(s, from, markerOpen) {
+	if len(v) < 8 || exempt(v) || has(s, from, markerOpen) {
 		return 0
 	}
 	if scheme == 0 && (identifier(v, true) && mix(v)&cDigit == 0 || b.spaced && !b.colon && !b.quoted) {
@@ -369,20 +362,28 @@ func bearer(sc *scanner, at int) int {
 // cookie takes everything to the end of the line. Prose about cookies has no name=value.
 func (sc *scanner) cookie(b beside) int {
 	s := sc.s
+	head := s[b.start:min(len(s), b.start+2*maxName)]
+	eq := strings.IndexByte(head, '=')
+	if eq <= 0 || strings.ContainsAny(head[:eq], " \t\r\n(.[\"'") {
+		return 0
+	}
 	end, ok := 0, false
 	if b.quoted {
 		end, ok = closing(s, b.start, b.delim)
 	}
 	if !ok {
-		end = b.start
-		for end < len(s) && s[end] != '\n' && s[end] != '\r' && !isQuote(s[end]) && s[end] != '\\' {
-			end++
-		}
+		end = lineEnd(s, b.start)
 	}
-	v := s[b.start:end]
-	eq := strings.IndexByte(v[:min(len(v), 128)], '=')
-	if eq <= 0 || strings.ContainsAny(v[:eq], " \t(.[") || len(v)-eq < 5 || exempt(v) {
+	if end-b.start-eq < 5 || has(s, b.start+eq+1, markerOpen) {
 		return 0
 	}
 	return sc.take(b.start, end, Cookie)
+}
+
+// lineEnd returns the end of the line or of the string literal that s[i:] lies in.
+func lineEnd(s string, i int) int {
+	for i < len(s) && s[i] != '\n' && s[i] != '\r' && s[i] != '\\' && !isQuote(s[i]) {
+		i++
+	}
+	return i
 }

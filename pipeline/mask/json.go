@@ -150,7 +150,7 @@ func (w *walker) array(i, depth int, c carried) (int, bool) {
 		if w.s[i] == '"' {
 			text := w.s[i+1 : end-1]
 			switch {
-			case strings.HasPrefix(text, "--") && len(text) < maxName: // ["--password", "value"]
+			case strings.HasPrefix(text, "--") && len(text) > 2 && text[2] != '-' && len(text) < maxName: // ["--password", "value"]
 				flag = classify(text)
 			case strings.Contains(text, "-----END "):
 				inKey = false
@@ -339,36 +339,31 @@ func (w *walker) schema(i int) bool {
 }
 
 // skip returns the end of the value at i without looking into it, or the end of the text when the budget is spent.
-func (w *walker) skip(i int) int {
-	from, open := i, 0
-	for i < len(w.s) {
-		if i-from > w.budget {
-			w.budget = 0
-			return len(w.s)
-		}
+func (w *walker) skip(from int) int {
+	limit := min(len(w.s), from+w.budget)
+	i, open := from, 0
+loop:
+	for i < limit {
 		switch w.s[i] {
 		case '"':
-			end, _ := stringEnd(w.s, i)
+			end, _ := stringEnd(w.s[:limit], i)
 			if end < 0 {
-				return len(w.s)
+				i = limit
+				break loop
 			}
 			i = end - 1
 		case '{', '[':
 			open++
 		case '}', ']':
 			open--
-		case ',':
-			if open == 0 {
-				w.budget -= i - from
-				return i
-			}
 		}
-		if open < 0 {
+		if open < 0 || open == 0 && w.s[i] == ',' {
 			w.budget -= i - from
 			return i
 		}
 		i++
 	}
+	w.budget -= i - from
 	return len(w.s)
 }
 

@@ -161,7 +161,7 @@ func classifyToken(last, prev string) class {
 	if oneOf(word, "next", "page", "nextpage", "continuation", "continue", "pagination", "sync", "eos", "bos", "pad", "unk", "stop", "special",
 		"mask", "cls", "sep", "max", "min", "per", "first", "last", "num", "input", "output", "prompt", "completion", "total", "cached",
 		"each", "start", "end", "begin", "reasoning", "thinking", "previous", "prev", "current", "lookahead", "design", "sub", "redaction",
-		"cancellation", "cancel", "placeholder", "image", "text", "word", "new", "resume", "by", "of", "a", "the", "is", "no", "top", "marker") {
+		"cancellation", "cancel", "idempotency", "request", "placeholder", "image", "text", "word", "new", "resume", "by", "of", "a", "the", "is", "no", "top", "marker") {
 		return classNone
 	}
 	if word == "session" || word == "security" {

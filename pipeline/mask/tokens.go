@@ -179,8 +179,7 @@ func openAI(sc *scanner, at int) int {
 			body += len(p)
 		}
 	}
-	n := end - body
-	if n < 20 && (n < tailMin || !sc.cut(end)) {
+	if end-body < 20 && (end-at < len("sk-")+tailMin || !sc.cut(end)) {
 		return 0
 	}
 	if !named && mix(s[body:end])&(cDigit|cUpper) == 0 {

@@ -43,8 +43,10 @@ func number(v string) bool {
 // repeated reports what somebody already blacked out: stars, dots, dashes, x.
 func repeated(v string) bool {
 	switch v[0] {
-	case '*', '.', '-', 'x', 'X', '_', '#':
+	case '*', '.', '-':
 		return strings.Trim(v, v[:1]) == ""
+	case 'x', 'X', '_', '#':
+		return len(v) > 2 && strings.Trim(v, v[:1]) == ""
 	}
 	return strings.HasPrefix(v, "\u2022") && strings.Trim(v, "\u2022") == ""
 }

@@ -100,6 +100,9 @@ func decodeJSON(s string, segs *[]seg) string {
 	}
 }
 
+// maxBackslashes before an escaped character: five layers of JSON strings need 31.
+const maxBackslashes = 32
+
 // jsonEscape decodes the escape that s starts with. An unknown one stands for its character.
 func jsonEscape(s string) (rune, int) {
 	if len(s) < 2 {
@@ -259,7 +262,7 @@ func looseChar(s string, i int) (r rune, n int, drop bool) {
 	switch c := s[i]; {
 	case c == '\\':
 		k := i
-		for k < len(s) && s[k] == '\\' {
+		for k < len(s) && s[k] == '\\' && k-i < maxBackslashes {
 			k++
 		}
 		if k == len(s) {
