@@ -1,7 +1,7 @@
 package schema
 
 // Object is a row of objects: one archive object that was read, and what became of its records.
-// Records = Written + Duplicates + Filtered; Quarantined counts pieces that could not be read at all.
+// Records = Written + Duplicates + Filtered + Quarantined, a piece that could not be read counting as one record.
 type Object struct {
 	Source      string `parquet:"source,dict"`          // source URI as configured, without credentials
 	Object      string `parquet:"object"`               // key relative to the source

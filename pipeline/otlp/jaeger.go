@@ -2,7 +2,7 @@ package otlp
 
 // jaegerTrace reads a trace as the Jaeger UI exports it: microseconds, tags, and processes by name.
 func (d *Decoder) jaegerTrace() bool {
-	depth, cut := d.depth, false
+	depth, ok := d.depth, true
 	processes := map[string]*Resource{}
 	d.shared.reset()
 	d.use(&d.shared)
@@ -10,12 +10,10 @@ func (d *Decoder) jaegerTrace() bool {
 		return false
 	}
 	var wait later
-	for !cut {
-		name, more, ok := d.member()
-		if !ok {
-			return false
-		}
-		if !more {
+	for ok {
+		var name string
+		var more bool
+		if name, more, ok = d.member(); !more {
 			break
 		}
 		switch {
@@ -26,15 +24,12 @@ func (d *Decoder) jaegerTrace() bool {
 				return ok
 			})
 		case name == "spans":
-			ok, cut = wait.put(d, name)
+			ok = wait.put(d, name)
 		default:
 			ok = d.skip()
 		}
-		if !ok {
-			return false
-		}
 	}
-	return wait.run(d, depth, cut, func(string) bool {
+	return wait.run(d, depth, ok, func(string) bool {
 		return d.each(true, func() bool { return d.jaegerSpan(processes) })
 	})
 }

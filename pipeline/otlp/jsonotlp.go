@@ -63,34 +63,28 @@ type later struct {
 	n    int
 }
 
-// put remembers the value at pos and passes it. cut says that the document ends within it.
-func (l *later) put(d *Decoder, name string) (ok, cut bool) {
-	if l.n == len(l.at) {
-		return d.skip(), false
+// put remembers the value at pos and passes it.
+func (l *later) put(d *Decoder, name string) bool {
+	if l.n < len(l.at) {
+		d.peek()
+		l.at[l.n], l.name[l.n] = d.pos, name
+		l.n++
 	}
-	d.peek()
-	l.at[l.n], l.name[l.n] = d.pos, name
-	l.n++
-	if ok = d.skip(); !ok {
-		d.reason = ""
-	}
-	return true, !ok
+	return d.skip()
 }
 
-// run reads what was remembered and comes back to where the object ended.
-func (l *later) run(d *Decoder, depth int, cut bool, read func(name string) bool) bool {
-	end, after := d.pos, d.depth
+// run reads what was remembered and comes back to where the object ended, or broke if ok is false: what was whole before
+// the defect is read all the same.
+func (l *later) run(d *Decoder, depth int, ok bool, read func(name string) bool) bool {
+	pos, after, reason, badAt := d.pos, d.depth, d.reason, d.badAt
 	for i := range l.n {
-		d.pos, d.depth = l.at[i], depth+1
+		d.pos, d.depth, d.reason = l.at[i], depth+1, ""
 		if !read(l.name[i]) {
 			return false
 		}
 	}
-	d.pos, d.depth = end, after
-	if cut {
-		return d.fail(reasonCut)
-	}
-	return true
+	d.pos, d.depth, d.reason, d.badAt = pos, after, reason, badAt
+	return ok
 }
 
 // resourceGroup reads a ResourceSpans, ResourceLogs or ResourceMetrics; its members say which. The resource must be known
@@ -104,13 +98,11 @@ func (d *Decoder) resourceGroup() bool {
 		return false
 	}
 	var wait later
-	cut := false
-	for !cut {
-		name, more, ok := d.member()
-		if !ok {
-			return false
-		}
-		if !more {
+	ok := true
+	for ok {
+		var name string
+		var more bool
+		if name, more, ok = d.member(); !more {
 			break
 		}
 		switch name {
@@ -119,7 +111,7 @@ func (d *Decoder) resourceGroup() bool {
 		case "scopeSpans", "scope_spans", "instrumentationLibrarySpans", "instrumentation_library_spans",
 			"scopeLogs", "scope_logs", "instrumentationLibraryLogs", "instrumentation_library_logs":
 			if d.resource == nil {
-				ok, cut = wait.put(d, name)
+				ok = wait.put(d, name)
 			} else {
 				ok = d.each(false, d.scopeGroup)
 			}
@@ -128,14 +120,11 @@ func (d *Decoder) resourceGroup() bool {
 		default:
 			ok = d.skip()
 		}
-		if !ok {
-			return false
-		}
 	}
 	if d.resource == nil {
 		d.resource = &Resource{}
 	}
-	return wait.run(d, depth, cut, func(string) bool { return d.each(false, d.scopeGroup) })
+	return wait.run(d, depth, ok, func(string) bool { return d.each(false, d.scopeGroup) })
 }
 
 // scopeGroup reads a ScopeSpans or ScopeLogs.
@@ -146,13 +135,11 @@ func (d *Decoder) scopeGroup() bool {
 		return false
 	}
 	var wait later
-	cut, hasScope := false, false
-	for !cut {
-		name, more, ok := d.member()
-		if !ok {
-			return false
-		}
-		if !more {
+	ok, hasScope := true, false
+	for ok {
+		var name string
+		var more bool
+		if name, more, ok = d.member(); !more {
 			break
 		}
 		switch name {
@@ -161,18 +148,15 @@ func (d *Decoder) scopeGroup() bool {
 			ok = d.scopeInto(&d.scopeName, &d.scopeVersion)
 		case "spans", "logRecords", "log_records", "logs":
 			if !hasScope {
-				ok, cut = wait.put(d, name)
+				ok = wait.put(d, name)
 			} else {
 				ok = d.recordList(name)
 			}
 		default:
 			ok = d.skip()
 		}
-		if !ok {
-			return false
-		}
 	}
-	return wait.run(d, depth, cut, d.recordList)
+	return wait.run(d, depth, ok, d.recordList)
 }
 
 func (d *Decoder) recordList(name string) bool {

@@ -28,7 +28,7 @@ const (
 	reasonSyntax   = "not JSON here: a value, comma or bracket is wrong; the rest of this piece is left out"
 	reasonNoKey    = "not JSON here: an object wants a member name in quotes; the rest of this piece is left out"
 	reasonNoColon  = "not JSON here: a colon is missing after a member name; the rest of this piece is left out"
-	reasonTrailing = "bytes follow the end of the JSON value; they are left out"
+	reasonTrailing = "bytes that are no JSON value; they are left out"
 )
 
 func (s *scanner) fail(reason string) bool {

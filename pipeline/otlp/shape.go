@@ -1,6 +1,6 @@
 package otlp
 
-// JSON reads one JSON document: a value of any known shape, or an array of such. Every record is handed to visit in the
+// JSON reads a JSON document: a value of any known shape, an array of such, or several side by side. Every record is handed to visit in the
 // order of its bytes. The error is visit's and ends the document; defects of the document are faults, around which
 // everything whole is still read.
 //
@@ -10,15 +10,26 @@ func (d *Decoder) JSON(doc []byte, visit func(*Record) error) (Stats, []Fault, e
 	if len(doc) >= 3 && string(doc[:3]) == "\xef\xbb\xbf" {
 		d.pos = 3
 	}
-	if d.peek() == 0 {
-		return d.end()
+	for d.peek() != 0 && d.visitErr == nil {
+		start := d.pos
+		if d.document(0) {
+			continue
+		}
+		if d.pos == start && d.reason != "" { // no value at all
+			d.fault(start, len(d.buf)-start, reasonTrailing)
+			break
+		}
+		if !d.salvage(start, 0, false) {
+			break
+		}
 	}
-	start := d.pos
-	if (d.document(0) || d.salvage(start, 0, false)) && d.peek() != 0 {
-		d.fault(d.pos, len(d.buf)-d.pos, reasonTrailing)
+	if d.stats.Shape == "" && d.stats.Skipped > 0 && len(d.faults) == 0 && d.visitErr == nil {
+		d.fault(0, len(d.buf), reasonUnknown)
 	}
 	return d.end()
 }
+
+const reasonUnknown = "JSON of no known telemetry shape"
 
 // member names of a document's outermost object, as bits
 const (
@@ -79,13 +90,17 @@ func nameBits(name string) int {
 func (d *Decoder) document(level int) bool {
 	switch c := d.peek(); {
 	case level > maxNesting || c != '{' && c != '[':
+		start := d.pos
+		if !d.skip() {
+			return false
+		}
 		if c != 'n' {
 			d.stats.Skipped++
 			if level == 0 {
-				d.fault(d.pos, len(d.buf)-d.pos, "a JSON value that is no object; telemetry is made of objects")
+				d.fault(start, d.pos-start, "a JSON value that is no object; telemetry is made of objects")
 			}
 		}
-		return d.skip()
+		return true
 	case c == '[':
 		return d.each(false, func() bool { return d.document(level + 1) })
 	}
@@ -94,17 +109,11 @@ func (d *Decoder) document(level int) bool {
 		return false
 	}
 	var wrapped later
-	cut := false
-	for !cut {
-		name, more, ok := d.member()
-		if !ok {
-			if seen&^hasAny == 0 || seen&hasOTLP != 0 {
-				return false
-			}
-			d.reason, cut = "", true
-			break
-		}
-		if !more {
+	ok := true
+	for ok {
+		var name string
+		var more bool
+		if name, more, ok = d.member(); !more {
 			break
 		}
 		seen |= hasAny
@@ -123,63 +132,51 @@ func (d *Decoder) document(level int) bool {
 			b := nameBits(name)
 			seen |= b
 			if b&(hasWrapped|hasSpans) != 0 {
-				ok, cut = wrapped.put(d, name)
-			} else if ok = d.skip(); !ok && seen&hasOTLP == 0 {
-				d.reason, cut, ok = "", true, true
+				ok = wrapped.put(d, name)
+			} else {
+				ok = d.skip()
 			}
 		}
-		if !ok {
-			return false
-		}
 	}
-	if seen&hasOTLP != 0 {
-		if cut {
-			return d.fail(reasonCut)
-		}
-		return true
+	if seen&hasOTLP != 0 || d.visitErr != nil || d.dead {
+		return ok
 	}
-	return d.shaped(level, start, depth, seen, &wrapped, cut)
+	return d.shaped(level, start, depth, seen, &wrapped, ok)
 }
 
 // shaped reads the object at start, whose member names are known.
-func (d *Decoder) shaped(level, start, depth, seen int, wrapped *later, cut bool) bool {
-	again := func(shape string, read func() bool) bool {
+func (d *Decoder) shaped(level, start, depth, seen int, wrapped *later, ok bool) bool {
+	again := func(shape string, whole bool, read func() bool) bool {
 		d.shape(shape)
-		d.pos, d.depth = start, depth
-		return d.one(true, read)
+		d.pos, d.depth, d.reason = start, depth, ""
+		return d.one(whole, read)
 	}
 	switch {
 	case seen&hasGroup != 0:
-		d.shape("resource_spans")
-		d.pos, d.depth = start, depth
-		return d.one(false, d.resourceGroup)
+		return again("resource_spans", false, d.resourceGroup)
 	case seen&hasLogEvents != 0:
-		d.shape("cloudwatch_subscription")
-		d.pos, d.depth = start, depth
-		return d.one(false, func() bool { return d.envelope(level) })
+		return again("cloudwatch_subscription", false, func() bool { return d.envelope(level) })
 	case seen&hasProcesses != 0 && seen&hasSpans != 0:
-		d.shape("jaeger")
-		d.pos, d.depth = start, depth
-		return d.one(false, d.jaegerTrace)
+		return again("jaeger", false, d.jaegerTrace)
 	case seen&hasSDKContext != 0 && seen&(hasTime|hasBody|hasName) != 0:
-		return again("js_readable_span", d.loneRecord)
+		return again("js_readable_span", true, d.loneRecord)
 	case seen&hasTrace != 0 && seen&(hasTime|hasBody|hasName) != 0, seen&hasBody != 0 && seen&hasUnixNano != 0:
 		if seen&hasUnixNano != 0 {
-			return again("aws_spans", d.loneRecord)
+			return again("aws_spans", true, d.loneRecord)
 		}
-		return again("flat_span", d.loneRecord)
+		return again("flat_span", true, d.loneRecord)
 	case seen&hasContext != 0 && seen&(hasTime|hasBody) != 0:
-		return again("flat_span", d.loneRecord)
+		return again("flat_span", true, d.loneRecord)
 	case seen&(hasWrapped|hasSpans) != 0:
-		return wrapped.run(d, depth, cut, func(string) bool { return d.nested(level) })
+		return wrapped.run(d, depth, ok, func(string) bool { return d.nested(level) })
 	}
-	if cut {
-		return d.fail(reasonCut)
+	if !ok {
+		return false
 	}
 	if seen&hasAny != 0 {
 		d.stats.Skipped++
 		if level == 0 {
-			d.fault(start, d.pos-start, "a JSON object of no known telemetry shape")
+			d.fault(start, d.pos-start, reasonUnknown)
 		}
 	}
 	return true
@@ -233,18 +230,15 @@ func (d *Decoder) nested(level int) bool {
 
 // envelope reads what a CloudWatch Logs subscription delivers.
 func (d *Decoder) envelope(level int) bool {
-	depth, control, cut := d.depth, false, false
+	depth, control, ok := d.depth, false, true
 	if !d.open('{') {
 		return false
 	}
 	var wait later
-	for !cut {
-		name, more, ok := d.member()
-		if !ok {
-			d.reason, cut = "", true
-			break
-		}
-		if !more {
+	for ok {
+		var name string
+		var more bool
+		if name, more, ok = d.member(); !more {
 			break
 		}
 		switch name {
@@ -253,15 +247,12 @@ func (d *Decoder) envelope(level int) bool {
 			s, ok = d.text()
 			control = s == "CONTROL_MESSAGE"
 		case "logEvents":
-			ok, cut = wait.put(d, name)
+			ok = wait.put(d, name)
 		default:
 			ok = d.skip()
 		}
-		if !ok {
-			return false
-		}
 	}
-	return wait.run(d, depth, cut, func(string) bool {
+	return wait.run(d, depth, ok, func(string) bool {
 		return d.each(false, func() bool {
 			return d.eachIn(func(name string) bool {
 				switch {

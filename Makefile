@@ -1,0 +1,61 @@
+# tracejury: grade what agents did, from the OpenTelemetry that is already in your bucket.
+#
+# make nightly runs the four jobs in order; with nothing set it grades testdata/archive offline.
+
+FROM   ?= testdata/archive
+DATA   ?= out/lake
+REPORT ?= out/report.html
+EXPORTS ?= out/exports
+TO     ?= jsonl,agentcore,foundry,outcomes
+JUDGE  ?= rules
+DAYS   ?= 7
+SAMPLE ?= 50
+# The demo archive has fixed dates; your own archive wants no AS_OF.
+AS_OF  ?= $(if $(filter testdata/archive,$(FROM)),2026-11-30T06:00:00Z)
+ARGS   ?=
+
+GO ?= go
+export TRACEJURY_AS_OF = $(AS_OF)
+
+.PHONY: help build nightly test test-all bench lint judge-server archive clean
+
+help: ## what there is to make
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## the four commands, in bin/
+	@mkdir -p bin
+	$(GO) build -trimpath -o bin/ ./cmd/...
+
+nightly: build ## ingest, evaluate, aggregate, export; ends with a report to open
+	@worst=0; \
+	go_on() { rc=$$?; case $$rc in 0) ;; 3|4) worst=$$rc ;; *) exit $$rc ;; esac; }; \
+	bin/ingest --from $(FROM) --data $(DATA) $(ARGS) || go_on; \
+	bin/evaluate --data $(DATA) --judge $(JUDGE) --days $(DAYS) --sample $(SAMPLE) $(ARGS) || go_on; \
+	bin/aggregate --data $(DATA) --report $(REPORT) $(ARGS) || go_on; \
+	bin/export --data $(DATA) --to $(TO) --out $(EXPORTS) $(ARGS) || go_on; \
+	echo "open $(REPORT)"; exit $$worst
+
+test: ## unit, golden, short fuzz, README commands, end to end: pure Go, no network
+	$(GO) test ./...
+
+test-all: ## test with the race detector, then S3, DuckDB and browser tests and the shared captures
+	@echo "captures: $${TRACEJURY_SHARED:-skipped, TRACEJURY_SHARED is not set}"
+	$(GO) test -race ./...
+	cd testdata/integration && $(GO) test -v ./... 2>&1 | grep -vE '^=== (RUN|PAUSE|CONT)'; exit $${PIPESTATUS:-0}
+
+bench: ## benchmarks, as ratios against a peer in the same run
+	$(GO) test -run '^$$' -bench . -benchtime 1s ./pipeline/otlp/ ./pipeline/mask/ ./pipeline/stats/
+
+lint: ## gofmt, go vet, staticcheck if installed
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
+	$(GO) vet ./...
+	@if command -v staticcheck >/dev/null; then staticcheck ./...; else echo "staticcheck is not installed: skipped"; fi
+
+judge-server: ## a local judge that speaks Converse, for trying things
+	$(GO) run ./judge/judgetest/cmd/judge-server
+
+archive: ## write testdata/archive again
+	$(GO) run ./pipeline/otlp/otlpgen/cmd/otlpgen --demo testdata/archive
+
+clean: ## remove what was built and written
+	rm -rf bin out .tracejury

@@ -1,0 +1,74 @@
+// Command evaluate asks a judge about sessions and stores its verdicts.
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/tracejury/tracejury/pipeline"
+	"github.com/tracejury/tracejury/pipeline/cli"
+)
+
+const help = `Draw a sample of finished sessions and have a judge answer the rubric's criteria for each.
+
+  evaluate --data s3://lake/tracejury --judge bedrock:eu.anthropic.claude-haiku-4-5-20251001-v1:0
+  evaluate --data out/lake --judge rules          (offline: verdicts come from code, not from a model)
+
+Killed or stopped, run the same command again: no completed call is repeated.`
+
+type job struct {
+	cli.Common
+	Sessions    struct{} `cmd:"" default:"withargs" help:"Grade sessions (the default)."`
+	Days        int      `help:"Days of sessions, up to as-of." placeholder:"N"`
+	Sample      int      `help:"Sessions to sample." placeholder:"N"`
+	Service     string   `help:"Only sessions of this service." placeholder:"NAME"`
+	Agent       string   `help:"Only sessions of this agent." placeholder:"NAME"`
+	Label       string   `help:"A name to find the run by." placeholder:"TEXT"`
+	Seed        string   `help:"Seed of the sample; the date of as-of by default." placeholder:"TEXT"`
+	Repeat      int      `help:"Ask every question N times." placeholder:"N"`
+	Judge       string   `help:"rules, bedrock:<model id> or openai:<base url>#<model>." placeholder:"JUDGE" env:"TRACEJURY_JUDGE"`
+	Rubric      string   `help:"A built-in rubric or a YAML file." placeholder:"NAME|FILE"`
+	PrintRubric string   `help:"Print a built-in rubric, to start one of your own from." placeholder:"NAME"`
+	Concurrency int      `help:"Calls in flight at most." placeholder:"N"`
+	BudgetUSD   float64  `help:"Stop before this much is spent." placeholder:"USD"`
+	BudgetCalls int      `help:"Stop after this many calls." placeholder:"N"`
+	DryRun      bool     `help:"Print the sample, the calls and the cost to expect, and stop."`
+}
+
+// Run implements cli.Job.
+func (j *job) Run(ctx context.Context, log *slog.Logger, stdout io.Writer) (any, error) {
+	if j.PrintRubric != "" {
+		return nil, pipeline.PrintRubric(stdout, j.PrintRubric)
+	}
+	cfg, err := j.Load()
+	if err != nil {
+		return nil, err
+	}
+	e := &cfg.Evaluate
+	cli.Over(&e.Days, j.Days)
+	cli.Over(&e.Sample, j.Sample)
+	cli.Over(&e.Service, j.Service)
+	cli.Over(&e.Agent, j.Agent)
+	cli.Over(&e.Label, j.Label)
+	cli.Over(&e.Seed, j.Seed)
+	cli.Over(&e.Repeat, j.Repeat)
+	cli.Over(&e.Judge, j.Judge)
+	cli.Over(&e.Rubric, j.Rubric)
+	cli.Over(&e.Concurrency, j.Concurrency)
+	cli.Over(&e.BudgetUSD, j.BudgetUSD)
+	cli.Over(&e.BudgetCalls, j.BudgetCalls)
+	if err := cfg.Complete(time.Now()); err != nil {
+		return nil, err
+	}
+	sum, err := pipeline.Evaluate(ctx, cfg, pipeline.EvaluateOptions{DryRun: j.DryRun}, log)
+	if sum == nil {
+		return nil, err
+	}
+	sum.WriteText(stdout)
+	return sum, err
+}
+
+func main() { os.Exit(cli.Main("evaluate", help, new(job), os.Args[1:], os.Stdout, os.Stderr)) }

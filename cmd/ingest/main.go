@@ -1,0 +1,62 @@
+// Command ingest reads OTLP archives into session tables.
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/tracejury/tracejury/pipeline"
+	"github.com/tracejury/tracejury/pipeline/cli"
+)
+
+const help = `Read what is new in OpenTelemetry archives into session tables.
+
+  ingest --from s3://otel/archive --data s3://lake/tracejury
+
+Run it again at any time: what was read is not read again, and nothing is lost or counted twice.`
+
+type job struct {
+	cli.Common
+	From          []string `help:"Archive to read: a directory or s3://bucket/prefix; may be given more than once." placeholder:"URL" env:"TRACEJURY_FROM" sep:","`
+	Tenant        string   `help:"Tenant of the archives of --from." placeholder:"NAME"`
+	Since         string   `help:"Read only objects newer than this, e.g. 2d." placeholder:"SPAN"`
+	Full          bool     `help:"Read every object again."`
+	DryRun        bool     `help:"List what would be read, and stop."`
+	RetentionOnly bool     `help:"Only delete what has expired."`
+	BreakLock     bool     `help:"Take the lock from whoever holds it."`
+	KeepInternal  bool     `help:"Keep spans without content that a harness makes of its own workings."`
+	Concurrency   int      `help:"Objects read at once." placeholder:"N"`
+	Memory        string   `help:"Memory for grouping before spilling to disk, e.g. 1GiB." placeholder:"SIZE"`
+}
+
+// Run implements cli.Job.
+func (j *job) Run(ctx context.Context, log *slog.Logger, stdout io.Writer) (any, error) {
+	cfg, err := j.Load()
+	if err != nil {
+		return nil, err
+	}
+	if len(j.From) > 0 {
+		cfg.Sources = nil
+		for _, uri := range j.From {
+			cfg.Sources = append(cfg.Sources, pipeline.Source{URI: uri, Tenant: j.Tenant})
+		}
+	}
+	cli.Over(&cfg.Ingest.Since, j.Since)
+	cli.Over(&cfg.Ingest.Concurrency, j.Concurrency)
+	cli.Over(&cfg.Ingest.Memory, j.Memory)
+	cli.Over(&cfg.Ingest.KeepInternal, j.KeepInternal)
+	if err := cfg.Complete(time.Now()); err != nil {
+		return nil, err
+	}
+	sum, err := pipeline.Ingest(ctx, cfg, pipeline.IngestOptions{Full: j.Full, RetentionOnly: j.RetentionOnly, BreakLock: j.BreakLock, DryRun: j.DryRun}, log)
+	if sum == nil {
+		return nil, err
+	}
+	sum.WriteText(stdout)
+	return sum, err
+}
+
+func main() { os.Exit(cli.Main("ingest", help, new(job), os.Args[1:], os.Stdout, os.Stderr)) }

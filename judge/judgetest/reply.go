@@ -1,0 +1,99 @@
+package judgetest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// ValidReply is a reply that fits a schema, always the same for the same schema and question: every value of an enum of
+// ids gets one element, verdicts follow what the question's lines say about applicability.
+//
+// The question's lines are JSON objects after the end of the fenced data: {"criterion":…,"applies":"yes|no|judge"}.
+func ValidReply(schema, user string) (string, error) {
+	var root node
+	if err := json.Unmarshal([]byte(schema), &root); err != nil {
+		return "", fmt.Errorf("no default answer without a schema: %w", err)
+	}
+	v, err := root.value(questions(user), "", "")
+	if err != nil {
+		return "", err
+	}
+	b, err := json.Marshal(v)
+	return string(b), err
+}
+
+// node is a JSON schema of the kind that judges use.
+type node struct {
+	Type       string          `json:"type"`
+	Properties map[string]node `json:"properties"`
+	Items      *node           `json:"items"`
+	Enum       []any           `json:"enum"`
+}
+
+// questions is what the question says about each criterion.
+func questions(user string) map[string]string {
+	if at := strings.LastIndex(user, "\n<</DATA "); at >= 0 {
+		user = user[at:]
+	}
+	out := map[string]string{}
+	for line := range strings.SplitSeq(user, "\n") {
+		var q struct {
+			Criterion string `json:"criterion"`
+			Applies   string `json:"applies"`
+		}
+		if strings.HasPrefix(line, `{"criterion"`) && json.Unmarshal([]byte(line), &q) == nil {
+			out[q.Criterion] = q.Applies
+		}
+	}
+	return out
+}
+
+// value is the smallest value of a schema. key is the property that it stands in, id the element's id.
+func (n *node) value(asked map[string]string, key, id string) (any, error) {
+	switch n.Type {
+	case "object":
+		out := make(map[string]any, len(n.Properties))
+		for k, p := range n.Properties {
+			v, err := p.value(asked, k, id)
+			if err != nil {
+				return nil, err
+			}
+			out[k] = v
+		}
+		return out, nil
+	case "array":
+		list := []any{}
+		if n.Items == nil {
+			return nil, errors.New("array without items")
+		}
+		if ids, ok := n.Items.Properties["id"]; ok {
+			for _, id := range ids.Enum {
+				v, err := n.Items.value(asked, key, fmt.Sprint(id))
+				if err != nil {
+					return nil, err
+				}
+				list = append(list, v)
+			}
+		}
+		return list, nil
+	case "boolean":
+		return key == "applicable" && asked[id] != "no", nil
+	case "integer", "number":
+		return 1, nil
+	case "string":
+		switch {
+		case key == "id" && id != "":
+			return id, nil
+		case key == "verdict" && asked[id] == "no":
+			return "not_applicable", nil
+		case key == "verdict" && asked[id] == "judge":
+			return "unclear", nil
+		case len(n.Enum) > 0:
+			return n.Enum[0], nil
+		}
+		return "Default answer of the test server.", nil
+	}
+	return nil, fmt.Errorf("no default for the type %q", n.Type)
+}

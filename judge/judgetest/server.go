@@ -1,0 +1,292 @@
+// Package judgetest owns what tests need in place of a model service: a local server that speaks Bedrock's Converse and
+// chat completions strictly, answers by a script or with a valid default, and fails on purpose, by seed; and the contract
+// suite of judges.
+//
+// It does not know evaluators: its default answers follow the schema and the question that it is sent.
+package judgetest
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Faults are the shares (0 to 1) of calls that meet a failure. Which calls is decided by the seed, the body and how often
+// it was seen, never by the order in which calls arrive.
+type Faults struct {
+	Throttle    float64 // 429
+	Unavailable float64 // 503
+	Reset       float64 // the connection is cut
+	Slow        float64 // the answer comes after SlowBy
+	Malformed   float64 // prose in place of JSON
+	Truncated   float64 // stopped at max_tokens
+	Refused     float64 // a guardrail stepped in
+	WrongSchema float64 // JSON of another form
+}
+
+// Call is a call as a script sees it.
+type Call struct {
+	Model   string
+	System  string
+	User    string // the first user message
+	Repair  string // the last user message of a repair; ""
+	Schema  string
+	Mode    string // native_schema, forced_tool, auto_tool, text
+	Attempt int    // how often this very body was seen, from 1
+}
+
+// Answer is what a script answers. Text is the model's text or, in tool modes, the tool's input.
+type Answer struct {
+	Text       string
+	StopReason string // "" what fits
+	Status     int    // over 0: an error of this status instead
+	Code       string // its error code
+	RetryAfter string
+}
+
+// Options tunes a [Server]. The zero value answers every valid call with a valid default.
+type Options struct {
+	Seed    string
+	Faults  Faults
+	Script  func(Call) Answer
+	SlowBy  time.Duration // 0 means 200 ms
+	Latency time.Duration
+	MaxBody int64 // bytes; 0 means 8 MiB
+}
+
+// Server is a running server. Its methods are safe for concurrent use.
+type Server struct {
+	URL  string
+	opts Options
+	http *httptest.Server
+
+	mu       sync.Mutex
+	calls    int
+	answered int
+	seen     map[string]int // body hash: how often
+	bodies   [][]byte       // each distinct body, to be searched
+	refused  []string       // why calls were not valid
+	models   map[string]int
+}
+
+// New starts a server. Close it.
+func New(opts Options) *Server {
+	opts.SlowBy = cmp.Or(opts.SlowBy, 200*time.Millisecond)
+	opts.MaxBody = cmp.Or(opts.MaxBody, 8<<20)
+	s := &Server{opts: opts, seen: map[string]int{}, models: map[string]int{}}
+	s.http = httptest.NewServer(s.Handler())
+	s.URL = s.http.URL
+	return s
+}
+
+// Handler serves the server's routes, for one that listens elsewhere.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /model/{model}/converse", s.converse)
+	mux.HandleFunc("POST /v1/chat/completions", s.chat)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		s.refuse(w, http.StatusNotFound, "UnknownOperationException", "no such operation: "+r.Method+" "+r.URL.Path)
+	})
+	return mux
+}
+
+// NewHandler is a server without a listener.
+func NewHandler(opts Options) *Server {
+	opts.SlowBy = cmp.Or(opts.SlowBy, 200*time.Millisecond)
+	opts.MaxBody = cmp.Or(opts.MaxBody, 8<<20)
+	return &Server{opts: opts, seen: map[string]int{}, models: map[string]int{}}
+}
+
+// Close stops the server and waits for calls that are under way.
+func (s *Server) Close() {
+	if s.http != nil {
+		s.http.CloseClientConnections()
+		s.http.Close()
+	}
+}
+
+// Calls is the number of calls that arrived, failed ones included.
+func (s *Server) Calls() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls
+}
+
+// Answered is the number of calls that were answered with a reply.
+func (s *Server) Answered() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.answered
+}
+
+// Bodies maps the SHA-256 of each request body to the number of times it came.
+func (s *Server) Bodies() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make(map[string]int, len(s.seen))
+	for k, v := range s.seen {
+		out[k] = v
+	}
+	return out
+}
+
+// Refused lists why calls were not valid, in the order of arrival.
+func (s *Server) Refused() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.refused)
+}
+
+// Saw says whether a text ever reached the server, as it stands or inside of a JSON string.
+func (s *Server) Saw(text string) bool {
+	quoted, err := json.Marshal(text)
+	if err != nil {
+		return false
+	}
+	escaped := strings.Trim(string(quoted), `"`)
+	twice, err := json.Marshal(escaped)
+	if err != nil {
+		return false
+	}
+	forms := []string{text, escaped, strings.Trim(string(twice), `"`)}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.bodies, func(b []byte) bool {
+		return slices.ContainsFunc(forms, func(f string) bool { return strings.Contains(string(b), f) })
+	})
+}
+
+// arrive reads and counts a call. attempt is how often its body was seen.
+func (s *Server) arrive(w http.ResponseWriter, r *http.Request) (body []byte, attempt int, ok bool) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.opts.MaxBody))
+	s.mu.Lock()
+	s.calls++
+	sum := sha256.Sum256(body)
+	key := hex.EncodeToString(sum[:])
+	if s.seen[key]++; s.seen[key] == 1 {
+		s.bodies = append(s.bodies, body)
+	}
+	attempt = s.seen[key]
+	s.mu.Unlock()
+	if err != nil {
+		s.refuse(w, http.StatusRequestEntityTooLarge, "ValidationException", "the body is too long")
+		return nil, 0, false
+	}
+	return body, attempt, true
+}
+
+// refuse answers a call that is not valid.
+func (s *Server) refuse(w http.ResponseWriter, status int, code, message string) {
+	s.mu.Lock()
+	s.refused = append(s.refused, message)
+	s.mu.Unlock()
+	fail(w, status, code, message, "")
+}
+
+func fail(w http.ResponseWriter, status int, code, message, retryAfter string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Amzn-Errortype", code)
+	if retryAfter != "" {
+		w.Header().Set("Retry-After", retryAfter)
+	}
+	w.WriteHeader(status)
+	writeJSON(w, map[string]any{"message": message, "error": map[string]any{"message": message, "code": code}})
+}
+
+func writeJSON(w io.Writer, v any) {
+	// The client may be gone; a test then sees that on its side.
+	_ = json.NewEncoder(w).Encode(v)
+}
+
+// fault is the name of the failure that a call meets, or "".
+func (s *Server) fault(body []byte, attempt int) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%s", s.opts.Seed, attempt, body))
+	draw := float64(binary.BigEndian.Uint64(sum[:8])>>11) / (1 << 53)
+	f := s.opts.Faults
+	for _, c := range []struct {
+		name  string
+		share float64
+	}{
+		{"throttle", f.Throttle}, {"unavailable", f.Unavailable}, {"reset", f.Reset}, {"slow", f.Slow}, {"malformed", f.Malformed},
+		{"truncated", f.Truncated}, {"refused", f.Refused}, {"wrong_schema", f.WrongSchema},
+	} {
+		if draw < c.share {
+			return c.name
+		}
+		draw -= c.share
+	}
+	return ""
+}
+
+// answer decides what a valid call is answered. done says that the answer was already given.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, body []byte, c Call) (a Answer, done bool) {
+	wait := s.opts.Latency
+	fault := s.fault(body, c.Attempt)
+	if fault == "slow" {
+		wait += s.opts.SlowBy
+	}
+	if wait > 0 {
+		select {
+		case <-time.After(wait):
+		case <-r.Context().Done():
+			return a, true
+		}
+	}
+	switch fault {
+	case "throttle":
+		fail(w, http.StatusTooManyRequests, "ThrottlingException", "Too many requests, please wait before trying again.", "")
+		return a, true
+	case "unavailable":
+		fail(w, http.StatusServiceUnavailable, "ServiceUnavailableException", "The service is unavailable.", "")
+		return a, true
+	case "reset":
+		panic(http.ErrAbortHandler)
+	}
+	if s.opts.Script != nil {
+		a = s.opts.Script(c)
+	} else {
+		text, err := ValidReply(c.Schema, c.User)
+		if err != nil {
+			s.refuse(w, http.StatusBadRequest, "ValidationException", err.Error())
+			return a, true
+		}
+		a.Text = text
+	}
+	if a.Status > 0 {
+		fail(w, a.Status, a.Code, "scripted", a.RetryAfter)
+		return a, true
+	}
+	switch fault {
+	case "malformed":
+		a.Text = "I looked at the session and find that all is well."
+	case "truncated":
+		a.Text, a.StopReason = a.Text[:len(a.Text)/2], "max_tokens"
+	case "refused":
+		a.Text, a.StopReason = "", "guardrail_intervened"
+	case "wrong_schema":
+		a.Text = `{"verdict":"met"}`
+	}
+	s.mu.Lock()
+	s.answered++
+	s.models[c.Model]++
+	s.mu.Unlock()
+	return a, false
+}
+
+func unescape(s string) string {
+	if u, err := url.PathUnescape(s); err == nil {
+		return u
+	}
+	return s
+}

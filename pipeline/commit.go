@@ -1,0 +1,82 @@
+package pipeline
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tracejury/tracejury/pipeline/store"
+)
+
+const commitPrefix = "_commits/"
+
+// Commit is the content of _commits/<20-digit seq>.json: what one ingest read and wrote. It is written last.
+type Commit struct {
+	Seq           int64         `json:"seq"`
+	SchemaVersion int           `json:"schema_version"`
+	AsOf          time.Time     `json:"as_of"`
+	InputsSHA256  string        `json:"inputs_sha256"` // of the plan: sources, objects and their ETags
+	Counts        IngestCounts  `json:"counts"`
+	Written       []CommitEntry `json:"written"` // in key order
+	Deleted       []string      `json:"deleted,omitempty"`
+	ContentOn     bool          `json:"content_on"`
+	ContentSince  time.Time     `json:"content_since"` // as-of of the commit that last turned content storage on
+}
+
+// CommitEntry is one object that a commit wrote.
+type CommitEntry struct {
+	Key  string `json:"key"`
+	ETag string `json:"etag"`
+	Rows int    `json:"rows"`
+}
+
+func commitKey(seq int64) string { return fmt.Sprintf("%s%020d.json", commitPrefix, seq) }
+
+// lastCommit finds the newest commit, nil when there is none.
+func lastCommit(ctx context.Context, st store.Store) (*Commit, error) {
+	last := int64(-1)
+	for obj, err := range st.List(ctx, commitPrefix, store.ListOptions{}) {
+		if err != nil {
+			return nil, fmt.Errorf("list commits: %w", err)
+		}
+		name := strings.TrimSuffix(path.Base(obj.Key), ".json")
+		if n, err := strconv.ParseInt(name, 10, 64); err == nil && len(name) == 20 {
+			last = max(last, n)
+		}
+	}
+	if last < 0 {
+		return nil, nil
+	}
+	data, _, err := st.Get(ctx, commitKey(last), "")
+	if err != nil {
+		return nil, fmt.Errorf("read last commit: %w", err)
+	}
+	var c Commit
+	if err := json.Unmarshal(data, &c); err != nil {
+		return nil, fmt.Errorf("read %s: %w", commitKey(last), err)
+	}
+	return &c, nil
+}
+
+// putCommit publishes c under its sequence number. Whoever is second fails.
+func putCommit(ctx context.Context, st store.Store, c *Commit) error {
+	data, err := json.MarshalIndent(c, "", " ")
+	if err != nil {
+		return fmt.Errorf("encode commit: %w", err)
+	}
+	_, err = st.PutIfAbsent(ctx, commitKey(c.Seq), bytes.NewReader(append(data, '\n')), store.PutOptions{ContentType: "application/json"})
+	if errors.Is(err, fs.ErrExist) {
+		return &ExitError{Code: ExitLocked, Err: fmt.Errorf("commit %d exists already: another ingest wrote to %s", c.Seq, st.URI())}
+	}
+	if err != nil {
+		return fmt.Errorf("write commit %d: %w", c.Seq, err)
+	}
+	return nil
+}

@@ -1,0 +1,349 @@
+package pipeline
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/tracejury/tracejury/judge"
+	"github.com/tracejury/tracejury/pipeline/mask"
+	"github.com/tracejury/tracejury/pipeline/store"
+	"github.com/tracejury/tracejury/schema"
+)
+
+// Config is tracejury.yaml, with flags and environment laid over it. [Config.Complete] fills in the defaults.
+type Config struct {
+	Data      string          `yaml:"data"`
+	AsOf      string          `yaml:"as_of"` // RFC 3339; the only clock that reaches a table
+	StateDir  string          `yaml:"state_dir"`
+	Sources   []Source        `yaml:"sources"`
+	Store     StoreConfig     `yaml:"store"`
+	Layout    LayoutConfig    `yaml:"layout"`
+	Retention RetentionConfig `yaml:"retention"`
+	Content   ContentConfig   `yaml:"content"`
+	Mask      MaskConfig      `yaml:"mask"`
+	Limits    LimitsConfig    `yaml:"limits"`
+	Ingest    IngestConfig    `yaml:"ingest"`
+	Evaluate  EvaluateConfig  `yaml:"evaluate"`
+	Aggregate AggregateConfig `yaml:"aggregate"`
+	Export    ExportConfig    `yaml:"export"`
+
+	asOf time.Time
+}
+
+// Source is one archive to read.
+type Source struct {
+	URI                 string   `yaml:"uri"`
+	Region              string   `yaml:"region"`
+	RoleARN             string   `yaml:"role_arn"`
+	Tenant              string   `yaml:"tenant"`                // "" means default
+	KeyTimeLayout       string   `yaml:"key_time_layout"`       // strftime of the time in a key; "" guesses Hive-style keys
+	SessionIDAttributes []string `yaml:"session_id_attributes"` // asked before the built-in order
+}
+
+// StoreConfig tells how to reach object storage; credentials come from the standard AWS chain only.
+type StoreConfig struct {
+	Region    string `yaml:"region"`
+	Endpoint  string `yaml:"endpoint"`
+	PathStyle bool   `yaml:"path_style"`
+	SSE       string `yaml:"sse"` // "", AES256, aws:kms
+	KMSKeyID  string `yaml:"kms_key_id"`
+}
+
+func (c StoreConfig) options(region, role string, log *slog.Logger) store.Options {
+	return store.Options{Region: cmp.Or(region, c.Region), Endpoint: c.Endpoint, PathStyle: c.PathStyle, RoleARN: role, SSE: c.SSE, KMSKeyID: c.KMSKeyID, Log: log}
+}
+
+// LayoutConfig is how a new data root is laid out.
+type LayoutConfig struct {
+	Buckets int `yaml:"buckets"`
+}
+
+// RetentionConfig is how long things are kept, in days. 0 keeps for ever.
+type RetentionConfig struct {
+	Content    *int `yaml:"content"`
+	Quarantine *int `yaml:"quarantine"`
+}
+
+// ContentConfig says whether content is stored at all.
+type ContentConfig struct {
+	Storage string `yaml:"storage"` // on, off
+}
+
+// MaskConfig tunes masking. Key adds :h8 to markers, so that equal secrets can be told; it is read from the environment
+// variable it names and never stored.
+type MaskConfig struct {
+	KeyEnv string `yaml:"key_env"`
+	PII    bool   `yaml:"pii"`
+}
+
+// LimitsConfig caps what is not trusted and what a user may ask.
+type LimitsConfig struct {
+	MaxObjectBytes       int64 `yaml:"max_object_bytes"`
+	MaxDecompressedBytes int64 `yaml:"max_decompressed_bytes"`
+	MaxDepth             int   `yaml:"max_depth"`
+	MaxAttributeBytes    int   `yaml:"max_attribute_bytes"`
+	MaxSample            int   `yaml:"max_sample"`
+	MaxDays              int   `yaml:"max_days"`
+}
+
+// IngestConfig tunes ingest.
+type IngestConfig struct {
+	Since        string `yaml:"since"` // 2d, 36h: only objects newer than this
+	Concurrency  int    `yaml:"concurrency"`
+	Memory       string `yaml:"memory"`
+	SpillDir     string `yaml:"spill_dir"`
+	KeepInternal bool   `yaml:"keep_internal"`
+}
+
+// EvaluateConfig tunes evaluate.
+type EvaluateConfig struct {
+	Evaluators  []string `yaml:"evaluators"`
+	Days        int      `yaml:"days"`
+	Sample      int      `yaml:"sample"`
+	Service     string   `yaml:"service"`
+	Agent       string   `yaml:"agent"`
+	Label       string   `yaml:"label"`
+	Seed        string   `yaml:"seed"`
+	Repeat      int      `yaml:"repeat"`
+	Judge       string   `yaml:"judge"`
+	Rubric      string   `yaml:"rubric"`
+	Concurrency int      `yaml:"concurrency"`
+	BudgetUSD   float64  `yaml:"budget_usd"`
+	BudgetCalls int      `yaml:"budget_calls"`
+	MaxTokens   int      `yaml:"max_tokens"`
+	MaxAttempts int      `yaml:"max_attempts"`
+	RPM         int      `yaml:"requests_per_minute"`
+	TPM         int      `yaml:"tokens_per_minute"`
+	Prices      []Price  `yaml:"prices"`
+}
+
+// Price is one line of the dated price table: dollars per million tokens.
+type Price struct {
+	Model      string  `yaml:"model"` // as in --judge, without the backend
+	Since      string  `yaml:"since"` // date of the price
+	Input      float64 `yaml:"input"`
+	CacheRead  float64 `yaml:"cache_read"`
+	CacheWrite float64 `yaml:"cache_write"`
+	Output     float64 `yaml:"output"`
+}
+
+// AggregateConfig tunes aggregate.
+type AggregateConfig struct {
+	Run    string  `yaml:"run"`
+	Level  float64 `yaml:"level"`
+	Report string  `yaml:"report"`
+}
+
+// ExportConfig tunes export.
+type ExportConfig struct {
+	Run              string   `yaml:"run"`
+	To               []string `yaml:"to"`
+	Out              string   `yaml:"out"`
+	JudgeModel       string   `yaml:"judge_model"` // model id that exported evaluators name
+	WithExplanations bool     `yaml:"with_explanations"`
+	AllowPartial     bool     `yaml:"allow_partial"`
+}
+
+// LoadConfig reads a configuration file. An unknown key is an error that names the nearest known one.
+func LoadConfig(path string) (*Config, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, usagef("read configuration: %w", err)
+	}
+	cfg, err := ParseConfig(data)
+	if err != nil {
+		return nil, usagef("read configuration %s: %w", path, err)
+	}
+	return cfg, nil
+}
+
+var unknownField = regexp.MustCompile(`unknown field "([^"]+)"`)
+
+// ParseConfig reads the content of a configuration file.
+func ParseConfig(data []byte) (*Config, error) {
+	cfg := new(Config)
+	err := yaml.NewDecoder(bytes.NewReader(data), yaml.Strict()).Decode(cfg)
+	if err == nil || errors.Is(err, io.EOF) {
+		return cfg, nil
+	}
+	first, _, _ := strings.Cut(yaml.FormatError(err, false, false), "\n")
+	if m := unknownField.FindStringSubmatch(first); m != nil {
+		return nil, fmt.Errorf("%s: %s", first, suggest(m[1], configKeys(reflect.TypeFor[Config]())))
+	}
+	return nil, errors.New(first)
+}
+
+// suggest names the known name that got was probably meant to be, or all of them.
+func suggest(got string, known []string) string {
+	if n := judge.Nearest(got, known); n != "" {
+		return fmt.Sprintf("did you mean %q?", n)
+	}
+	return "want one of " + strings.Join(known, ", ")
+}
+
+func configKeys(t reflect.Type) []string {
+	var keys []string
+	for t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	for i := range t.NumField() {
+		if name := t.Field(i).Tag.Get("yaml"); name != "" {
+			keys = append(append(keys, name), configKeys(t.Field(i).Type)...)
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// Complete fills in what was left out and refuses what cannot be.
+func (c *Config) Complete(now time.Time) error {
+	c.asOf = now.UTC()
+	if c.AsOf != "" {
+		t, err := parseTime(c.AsOf)
+		if err != nil {
+			return err
+		}
+		c.asOf = t
+	}
+	if c.Data == "" {
+		return usagef("no data root: give --data (a directory or s3://bucket/prefix) or data: in the configuration")
+	}
+	def(&c.StateDir, ".tracejury")
+	def(&c.Layout.Buckets, schema.DefaultBuckets)
+	def(&c.Content.Storage, "on")
+	if c.Content.Storage != "on" && c.Content.Storage != "off" {
+		return usagef("content.storage: %q: want on or off", c.Content.Storage)
+	}
+	if c.Retention.Content == nil {
+		c.Retention.Content = new(30)
+	}
+	if c.Retention.Quarantine == nil {
+		c.Retention.Quarantine = new(30)
+	}
+	if *c.Retention.Content < 0 || *c.Retention.Quarantine < 0 {
+		return usagef("retention: days must not be negative; 0 keeps for ever")
+	}
+	def(&c.Limits.MaxObjectBytes, 1<<30)
+	def(&c.Limits.MaxDecompressedBytes, 4<<30)
+	def(&c.Limits.MaxDepth, 200)
+	def(&c.Limits.MaxAttributeBytes, 4<<20)
+	def(&c.Limits.MaxSample, 50)
+	def(&c.Limits.MaxDays, 28)
+	for i := range c.Sources {
+		def(&c.Sources[i].Tenant, "default")
+		if c.Sources[i].URI == "" {
+			return usagef("sources[%d]: uri is missing", i)
+		}
+		if strings.ContainsRune(c.Sources[i].Tenant, 0) {
+			return usagef("sources[%d]: tenant holds a NUL", i)
+		}
+	}
+	def(&c.Ingest.Concurrency, 8)
+	def(&c.Ingest.Memory, "1GiB")
+	c.completeEvaluate()
+	def(&c.Aggregate.Run, "latest")
+	def(&c.Aggregate.Level, 0.95)
+	if c.Aggregate.Level <= 0 || c.Aggregate.Level >= 1 {
+		return usagef("level %g: want between 0 and 1", c.Aggregate.Level)
+	}
+	def(&c.Export.Run, "latest")
+	def(&c.Export.Out, "out/exports")
+	def(&c.Export.JudgeModel, "eu.anthropic.claude-haiku-4-5-20251001-v1:0")
+	if len(c.Export.To) == 0 {
+		c.Export.To = []string{"jsonl"}
+	}
+	return nil
+}
+
+func (c *Config) completeEvaluate() {
+	e := &c.Evaluate
+	if len(e.Evaluators) == 0 {
+		e.Evaluators = []string{"session"}
+	}
+	def(&e.Days, 7)
+	def(&e.Sample, 20)
+	def(&e.Repeat, 1)
+	def(&e.Judge, "rules")
+	def(&e.Rubric, "session")
+	def(&e.Concurrency, 16)
+	def(&e.MaxTokens, 4096)
+	def(&e.MaxAttempts, 6)
+	def(&e.Seed, c.asOf.Format(time.DateOnly))
+}
+
+// def sets *p to v if it is zero.
+func def[T comparable](p *T, v T) {
+	var zero T
+	if *p == zero {
+		*p = v
+	}
+}
+
+func parseTime(s string) (time.Time, error) {
+	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
+		if t, err := time.Parse(layout, s); err == nil {
+			return t.UTC(), nil
+		}
+	}
+	return time.Time{}, usagef("as-of %q: want a time such as 2026-11-30T06:00:00Z", s)
+}
+
+// parseSpan reads 2d, 36h, 90m.
+func parseSpan(s string) (time.Duration, error) {
+	if days, ok := strings.CutSuffix(s, "d"); ok {
+		var n int
+		if _, err := fmt.Sscanf(days, "%d", &n); err == nil && n >= 0 && fmt.Sprint(n) == days {
+			return time.Duration(n) * 24 * time.Hour, nil
+		}
+	} else if d, err := time.ParseDuration(s); err == nil && d >= 0 {
+		return d, nil
+	}
+	return 0, usagef("%q: want a span of time such as 2d or 36h", s)
+}
+
+// parseBytes reads 512MiB, 1GiB, 100MB or plain bytes.
+func parseBytes(s string) (int64, error) {
+	units := []struct {
+		suffix string
+		n      int64
+	}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1}, {"", 1}}
+	for _, u := range units {
+		num, ok := strings.CutSuffix(s, u.suffix)
+		if !ok {
+			continue
+		}
+		var n int64
+		if _, err := fmt.Sscanf(num, "%d", &n); err == nil && n > 0 && fmt.Sprint(n) == num {
+			return n * u.n, nil
+		}
+	}
+	return 0, usagef("%q: want a size such as 512MiB", s)
+}
+
+// masker builds the masker of this configuration.
+func (c *Config) masker() (*mask.Masker, error) {
+	opts := mask.Options{PII: c.Mask.PII}
+	if c.Mask.KeyEnv != "" {
+		key := os.Getenv(c.Mask.KeyEnv)
+		if key == "" {
+			return nil, usagef("mask.key_env names %s, which is not set", c.Mask.KeyEnv)
+		}
+		opts.Key = []byte(key)
+	}
+	return mask.New(opts), nil
+}

@@ -1,0 +1,36 @@
+// Package report shows the numbers of one run: as a self-contained HTML page, as Markdown, and as a table for a terminal.
+//
+// It computes nothing: every number comes from the aggregates, with the interval, the method and the warning that belong to
+// it. It does not read tables. All text of a session is untrusted: it can never become markup or script.
+package report
+
+import (
+	"time"
+
+	"github.com/tracejury/tracejury/judge"
+	"github.com/tracejury/tracejury/schema"
+)
+
+// Model is all that a report shows. The same model gives the same bytes.
+type Model struct {
+	Data       string    // data root, without credentials
+	AsOf       time.Time // the only date of the report
+	Run        schema.Run
+	Rubric     judge.Rubric // criteria in order
+	Aggregates []schema.Aggregate
+	Sessions   []Session // in the order of grades: service, then start
+	Commit     *Ingest   // what the last ingest read; nil when unknown
+}
+
+// Ingest is what the last ingest says of the archive, so that a reader sees what the numbers rest on.
+type Ingest struct {
+	Objects, Records, Written, Duplicates, Filtered, Quarantined int64
+	Masked                                                       map[string]int64 // by kind
+}
+
+// Session is one sampled session with its verdicts, in the rubric's order. Explanations are content and are not shown.
+type Session struct {
+	Grade    schema.Grade
+	Row      schema.Session // zero when the session is gone
+	Verdicts []schema.Verdict
+}

@@ -1,0 +1,120 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"time"
+
+	"github.com/tracejury/tracejury/pipeline/session"
+	"github.com/tracejury/tracejury/pipeline/store"
+	"github.com/tracejury/tracejury/pipeline/table"
+	"github.com/tracejury/tracejury/schema"
+)
+
+// expired says that the content of sessions of day dt is no longer kept.
+func (r *ingestRun) expired(dt string) bool {
+	return contentExpired(r.cfg, dt)
+}
+
+func contentExpired(cfg *Config, dt string) bool {
+	if cfg.Content.Storage == "off" {
+		return true
+	}
+	days := *cfg.Retention.Content
+	if days == 0 || dt == schema.UnknownDay {
+		return false
+	}
+	t, err := time.Parse(time.DateOnly, dt)
+	return err == nil && t.AddDate(0, 0, days).Before(cfg.asOf.Truncate(24*time.Hour))
+}
+
+// expireContent takes the content out of what is kept for ever.
+func expireContent(b *session.Built) {
+	b.Steps = nil
+	expireSession(&b.Session)
+	for i := range b.Skills {
+		expireSkill(&b.Skills[i])
+	}
+}
+
+func expireSession(s *schema.Session) { s.ContentState = "missing" }
+
+func expireSkill(s *schema.Skill) { s.Refusal, s.Description, s.Body = "", "", "" }
+
+var dayBucket = regexp.MustCompile(`^(\w+)/dt=(\d{4}-\d{2}-\d{2})/bucket=\d+\.parquet$`)
+
+// applyRetention deletes the content of days that have expired by as-of: the objects of spans and steps, and the content columns
+// of what stays.
+func (r *ingestRun) applyRetention(ctx context.Context, c *Commit) error {
+	st := r.root.Store
+	var gone []store.Object
+	for obj, err := range st.List(ctx, schema.Spans.Name+"/", store.ListOptions{}) {
+		if err != nil {
+			return fmt.Errorf("list spans: %w", err)
+		}
+		if m := dayBucket.FindStringSubmatch(obj.Key); m != nil && r.expired(m[2]) {
+			gone = append(gone, obj)
+		}
+	}
+	days := map[string]bool{}
+	for _, obj := range gone {
+		m := dayBucket.FindStringSubmatch(obj.Key)
+		days[m[2]] = true
+		name := obj.Key[len(schema.Spans.Name):]
+		err := errors.Join(
+			rewrite(ctx, r, schema.Sessions, schema.Sessions.Name+name, expireSession),
+			rewrite(ctx, r, schema.Skills, schema.Skills.Name+name, expireSkill),
+			r.delete(ctx, schema.Steps.Name+name),
+			r.delete(ctx, obj.Key), // last: it is what the next run looks for
+		)
+		if err != nil {
+			return fmt.Errorf("expire content: %w", err)
+		}
+	}
+	r.counts.Expired = int64(len(days))
+	return errors.Join(r.expireRuns(ctx, schema.Explanations.Name), r.expireRuns(ctx, schema.Answers.Name))
+}
+
+func (r *ingestRun) delete(ctx context.Context, key string) error {
+	if err := r.root.Store.Delete(ctx, key); err != nil {
+		return err
+	}
+	r.deleted = append(r.deleted, key)
+	return nil
+}
+
+// rewrite applies change to every row of the object at key.
+func rewrite[T schema.Row[T]](ctx context.Context, r *ingestRun, t schema.Table, key string, change func(*T)) error {
+	rows, etag, err := table.Read[T](ctx, r.root.Store, key)
+	if err != nil || etag == "" {
+		return err
+	}
+	for i := range rows {
+		change(&rows[i])
+	}
+	obj, err := table.Write(ctx, r.root.Store, t, key, rows, etag)
+	if err != nil {
+		return writeError(err, r.root.Store, key)
+	}
+	r.changed = append(r.changed, CommitEntry{Key: key, ETag: obj.ETag, Rows: len(rows)})
+	return nil
+}
+
+var runObject = regexp.MustCompile(`^\w+/run=(\d{4}-\d{2}-\d{2})-[0-9a-f]{12}/`)
+
+// expireRuns deletes a run table's objects whose run is older than the content is kept.
+func (r *ingestRun) expireRuns(ctx context.Context, name string) error {
+	for obj, err := range r.root.Store.List(ctx, name+"/", store.ListOptions{}) {
+		if err != nil {
+			return fmt.Errorf("list %s: %w", name, err)
+		}
+		if m := runObject.FindStringSubmatch(obj.Key); m != nil && r.expired(m[1]) {
+			if err := r.delete(ctx, obj.Key); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
