@@ -259,7 +259,7 @@ func TestErrorOfVisitEndsTheDocument(t *testing.T) {
 // TestCutJSON cuts a document after every byte: never a panic, the records are a prefix, and a cut is one fault at its end.
 func TestCutJSON(t *testing.T) {
 	for _, q := range append(quirks, shapes...) {
-		if q.faults > 0 || len(q.doc) > 4000 {
+		if q.faults > 0 || strings.Contains(q.name, "type last") { // which is known only when it comes
 			continue
 		}
 		whole, _, _ := oursModels(t, []byte(q.doc), false)
