@@ -13,11 +13,11 @@ import (
 func Parse(row *schema.Span) (*Record, error) {
 	r := &Record{Row: row}
 	var errs []error
-	attrs, err := otlp.ParseAttributes(row.Attributes)
+	attrs, err := attributesIn(row.Attributes)
 	if err != nil {
 		errs = append(errs, fmt.Errorf("attributes of record %s: %w", row.RecordSHA256, err))
 	}
-	resource, err := otlp.ParseAttributes(row.Resource)
+	resource, err := attributesIn(row.Resource)
 	if err != nil {
 		errs = append(errs, fmt.Errorf("resource of record %s: %w", row.RecordSHA256, err))
 	}
@@ -33,4 +33,12 @@ func Parse(row *schema.Span) (*Record, error) {
 	}
 	r.Attributes, r.Resource = attrs, resource
 	return r, errors.Join(errs...)
+}
+
+// attributesIn reads a column of attributes, which is null where there are none.
+func attributesIn(column string) (Attributes, error) {
+	if column == "" {
+		return nil, nil
+	}
+	return otlp.ParseAttributes(column)
 }

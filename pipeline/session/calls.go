@@ -200,6 +200,9 @@ func (b *builder) execution(it *item, e *convention.ToolCall) {
 	if c.node.agent == "" {
 		c.node.agent = it.agent
 	}
+	if c.node.responseID == "" {
+		c.node.responseID = e.ResponseID
+	}
 }
 
 // executed looks for the call: by id, among spans above that run the same tool, by arguments, by tool.
@@ -349,6 +352,8 @@ func (b *builder) denied(it *item, e *convention.Denial) {
 		if known := b.byID[e.CallID]; len(known) > 0 {
 			c = known[min(b.seen.next("denied\x00"+it.witness, "id:"+e.CallID), len(known))-1]
 		}
+	} else if above := b.ofSpan[spanID{it.row.TraceID, it.row.ParentSpanID}]; above != nil && (e.Tool == "" || above.tool == e.Tool) {
+		c = above // the decision is a span of its own below the tool's
 	} else {
 		tool, _ := split(e.Tool, "")
 		for _, k := range b.all {
