@@ -204,7 +204,7 @@ func clean() []string {
 		"postgres://localhost:5432/app", "http://localhost:8080/@scope/pkg", "ssh://git@host.invalid:22/x", "postgres://user:${PASS}@host/db",
 		"token.Type == token.EOF", "use std::token::Token;", "nextPageToken=CAEQAA3f9d8c7b6a5", "The key: value pairs are sorted.", "PWD=/srv/demo/work",
 		"Password: required", "secret_name: db-credentials-prod", "tokens: 123456", "cache_key: user-12345678", "100% of %d items, %s", `C:\new\table\users.txt`,
-		"session_key 9f86d081884c7d659a2feaa0c55ad015", "the secret of success is patience", "authorization: required", "Authorization header missing",
+		"session_key 9f86d081884c7d659a2feaa0c55ad015", "the secret of success is patience", "authorization: required", "pwd: absWork,", "FS_ENCRYPTION_KEY = 0xc0406618", "EnvToken = \"DEMO_API_TOKEN\"", "[Default Credentials]: https://example.invalid/docs/x1", "Authorization header missing",
 	}
 }
 

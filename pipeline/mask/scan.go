@@ -43,7 +43,7 @@ type anchor struct {
 func anchors(tokens []token, params []urlParameter) []anchor {
 	list := []anchor{
 		{"sk-", false, 0, matchOpenAI, 0},
-		{"sk-ant-", false, 3, matchAnthropic, 0},
+		{"sk-ant-", false, 1, matchAnthropic, 0},
 		{"SG.", false, 0, matchSendGrid, 0},
 		{":AA", false, 0, matchTelegram, 0},
 		{"eyJ", false, 0, matchJWT, 0},

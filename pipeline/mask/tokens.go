@@ -81,13 +81,13 @@ func tokens() []token {
 			token{SlackToken, "xox" + c + ".", 0, cAlnum | cDash, 10, true, vetNone})
 	}
 	for _, c := range []string{"api", "admin", "sid", "oat", "ort"} {
-		list = append(list, token{AnthropicKey, "sk-ant-" + c, 3, cURLSafe, 20, true, vetNone})
+		list = append(list, token{AnthropicKey, "sk-ant-" + c, 1, cURLSafe, 20, true, vetNone})
 	}
 	for _, c := range []string{"s", "b", "r"} {
 		list = append(list, token{VaultToken, "hv" + c + ".", 0, cURLSafe, 20, false, vetNone})
 	}
 	for _, c := range []string{"sk_live_", "sk_test_", "sk_prod_", "rk_live_", "rk_test_", "rk_prod_"} {
-		list = append(list, token{StripeKey, c, 3, cAlnum, 16, false, vetNone})
+		list = append(list, token{StripeKey, c, 1, cAlnum, 16, false, vetNone})
 	}
 	return append(list,
 		token{StripeKey, "sk_", 0, cAlnum, 16, false, vetWhole},

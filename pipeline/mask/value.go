@@ -40,6 +40,11 @@ func number(v string) bool {
 	return v != "" && mix(v)&(cAlpha|cEnd|cStd|cDash) == 0 && strings.Trim(v, "0123456789.") == ""
 }
 
+// hexNumber reports a constant of a program, such as 0x0080.
+func hexNumber(v string) bool {
+	return len(v) <= 18 && hasFold(v, 0, "0x") && runEnd(v, 2, cHexUp) == len(v)
+}
+
 // repeated reports what somebody already blacked out: stars, dots, dashes, x.
 func repeated(v string) bool {
 	switch v[0] {
@@ -104,7 +109,7 @@ func identifier(v string, path bool) bool {
 			return false
 		}
 	}
-	return len(v) <= 64
+	return len(v) <= 128
 }
 
 // phrase reports the inside of a <placeholder>: words, not a random string.
@@ -156,7 +161,7 @@ type manner struct {
 
 // secretValue decides whether a value beside a name of class c is a secret, or code, prose or a reference.
 func secretValue(c class, v string, how manner) bool {
-	if exempt(v) {
+	if exempt(v) || webAddress(v) {
 		return false
 	}
 	soft := c == classToken || c == classAPIKey || c == classCredential || c == classAWSSession || c == classAWSSecret
@@ -170,7 +175,7 @@ func secretValue(c class, v string, how manner) bool {
 	if how.env && !soft {
 		minLen = 4
 	}
-	if len(v) < minLen || number(v) && soft {
+	if len(v) < minLen || soft && (number(v) || hexNumber(v)) {
 		return false
 	}
 	if v[0] == '$' && (strings.HasPrefix(v, "$(") || strings.HasPrefix(v, "${") || identifier(v[1:], true)) {
@@ -196,7 +201,20 @@ func secretQuoted(v string, soft bool) bool {
 	if soft && (strings.ContainsAny(v, " \t\n") || len(v) < 6) {
 		return false
 	}
-	return len(v) >= 4 && !filePath(v) && !stopWord(v)
+	if v[0] == '{' || v[0] == '[' { // a document, whose own names decide
+		return false
+	}
+	return len(v) >= 4 && !filePath(v) && !stopWord(v) && !variableName(v)
+}
+
+// variableName reports the name of an environment variable that holds a secret.
+func variableName(v string) bool {
+	return strings.IndexByte(v, '_') > 0 && mix(v)&(cLower|cDigit) == 0 && identifier(v, false) && classify(v) != classNone
+}
+
+// webAddress reports a URL. Its user information and parameters have rules of their own.
+func webAddress(v string) bool {
+	return hasFold(v, 0, "https://") || hasFold(v, 0, "http://")
 }
 
 // codeCall reports an expression that goes on with a call, an index, a type argument or a literal.
@@ -222,7 +240,8 @@ func plainWord(c class, v string, soft bool, how manner) bool {
 		if how.query {
 			return false
 		}
-		return digits(word) == 0 && (how.spaced || how.next != "" && strings.IndexByte("),;", how.next[0]) >= 0 || knownRoot(word))
+		plain := digits(word) == 0 || namesSecret(strings.TrimRight(word, "0123456789"))
+		return plain && (how.spaced || how.next != "" && strings.IndexByte("),;", how.next[0]) >= 0 || knownRoot(word))
 	}
 	if set&cDigit != 0 && !namesSecret(strings.TrimRight(word, "0123456789")) {
 		return soft && len(word) < 8
@@ -233,7 +252,7 @@ func plainWord(c class, v string, soft bool, how manner) bool {
 	if stopWord(word) {
 		return true
 	}
-	if soft {
+	if soft || c == classWorkDir {
 		return len(word) < 24 && set&cDigit == 0
 	}
 	if how.next != "" && how.next[0] == ')' && !how.spaced {
@@ -300,7 +319,7 @@ func filePath(v string) bool {
 			return false
 		}
 		for i := range len(part) {
-			if !is(part[i], cName) {
+			if !is(part[i], cName) && part[i] != '{' && part[i] != '}' {
 				return false
 			}
 		}
