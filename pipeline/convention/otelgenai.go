@@ -163,7 +163,7 @@ func tellSystem(t *teller, at int64, v otlp.Value, call string) {
 		text = v.Str()
 	}
 	if text != "" {
-		t.tellAt(at, &System{History: History{Origin: OriginHistory, Call: call, Position: -1}, Text: text, Truncated: isCut(text)})
+		t.tellAt(at, &System{History: History{Origin: OriginHistory, Call: call}, Text: text, Truncated: isCut(text)})
 	}
 }
 

@@ -114,9 +114,7 @@ func (b *builder) requested(it *item, e *convention.ToolCall, witness string) *c
 	tool, server := split(e.Tool, e.Server)
 	var c *call
 	if e.CallID != "" {
-		if known := b.byID[e.CallID]; b.seen.next(witness, "id:"+e.CallID) <= len(known) {
-			c = known[b.seen[witness+"\x00id:"+e.CallID]-1]
-		}
+		c = b.withID(witness, e.CallID, tool, e.Arguments)
 	} else if k := argsKey(tool, e.Arguments); b.seen.next(witness, "args:"+k) <= len(b.byArgs[k]) {
 		c = b.byArgs[k][b.seen[witness+"\x00args:"+k]-1]
 	}
@@ -139,6 +137,33 @@ func (b *builder) requested(it *item, e *convention.ToolCall, witness string) *c
 		c.node.responseID = e.ResponseID
 	}
 	return c
+}
+
+// withID is the call of an id. Ids that models make are one call each; counters that begin again with every turn are told
+// apart by how often a witness tells of them and by what was called.
+func (b *builder) withID(witness, id, tool, args string) *call {
+	known := b.byID[id]
+	if len(known) == 0 {
+		b.seen.next(witness, "id:"+id)
+		return nil
+	}
+	if !counted(id) {
+		return known[0]
+	}
+	if nth := b.seen.next(witness, "id:"+id); nth <= len(known) {
+		return known[nth-1]
+	}
+	last := known[len(known)-1]
+	if !strings.HasPrefix(witness, historyWitness) && last.tool == tool && args != "" && canonicalArgs(last.args) == canonicalArgs(args) {
+		return last // told again, not done again
+	}
+	return nil
+}
+
+// counted says whether an id looks like a counter: "0", "call_3".
+func counted(id string) bool {
+	digits := len(id) - len(strings.TrimRight(id, "0123456789"))
+	return len(id) < 12 || digits > 0 && digits <= 3 && !strings.ContainsAny(id[:len(id)-digits], "0123456789")
 }
 
 // calls merges executions, results and denials into the calls that were asked.
@@ -210,8 +235,8 @@ func (b *builder) executed(it *item, id, tool, args string) *call {
 	tool, _ = split(tool, "")
 	witness := "ran\x00" + it.witness
 	if id != "" {
-		if known := b.byID[id]; b.seen.next(witness, "id:"+id) <= len(known) {
-			return known[b.seen[witness+"\x00id:"+id]-1]
+		if c := b.withID(witness, id, tool, args); c != nil {
+			return c
 		}
 		for _, c := range b.byArgs[argsKey(tool, args)] {
 			if c.id == "" && !c.executed {
@@ -225,6 +250,7 @@ func (b *builder) executed(it *item, id, tool, args string) *call {
 	if above := b.runningAbove(it, tool); above != nil {
 		return above
 	}
+	nth := b.seen.next(witness, "args:"+argsKey(tool, args))
 	var first *call
 	for _, c := range b.all {
 		if c.executed || c.tool != tool || it.meta.At != 0 && c.node.at > max(it.meta.At, it.row.EndedUnixNano) && c.node.told {
@@ -237,7 +263,24 @@ func (b *builder) executed(it *item, id, tool, args string) *call {
 			first = c
 		}
 	}
+	if first == nil {
+		return b.ranBefore(tool, args, nth)
+	}
 	return first
+}
+
+// ranBefore is the nth call of a tool with these arguments, although another witness told that it ran: this one tells the
+// same without an id.
+func (b *builder) ranBefore(tool, args string, nth int) *call {
+	for _, c := range b.all {
+		if c.tool != tool || !c.executed || args != "" && !sameArgs(c.args, args) {
+			continue
+		}
+		if nth--; nth == 0 {
+			return c
+		}
+	}
+	return nil
 }
 
 // runningAbove is the call of the same tool whose execution the span is a part of, as an MCP request is of its tool.
@@ -323,7 +366,8 @@ func (b *builder) toldResult(a answer) {
 		}
 	}
 	if c == nil {
-		if e.CallID == "" && e.Text == "" {
+		if e.CallID == "" && e.Tool == "" {
+			b.warnings["unmatched_results"]++
 			return
 		}
 		c = b.newCall(a.it, e.CallID, e.Tool, "", "")
@@ -345,6 +389,15 @@ func (b *builder) toldResult(a answer) {
 	}
 }
 
+// callAbove is the call in whose execution the record lies.
+func (b *builder) callAbove(it *item) (found *call) {
+	b.rd.up(it.span(), func(s spanID) bool {
+		found = b.ofSpan[s]
+		return found == nil
+	})
+	return found
+}
+
 // denied finds the call that a decision stopped.
 func (b *builder) denied(it *item, e *convention.Denial) {
 	var c *call
@@ -352,7 +405,7 @@ func (b *builder) denied(it *item, e *convention.Denial) {
 		if known := b.byID[e.CallID]; len(known) > 0 {
 			c = known[min(b.seen.next("denied\x00"+it.witness, "id:"+e.CallID), len(known))-1]
 		}
-	} else if above := b.ofSpan[spanID{it.row.TraceID, it.row.ParentSpanID}]; above != nil && (e.Tool == "" || above.tool == e.Tool) {
+	} else if above := b.callAbove(it); above != nil && (e.Tool == "" || above.tool == e.Tool) {
 		c = above // the decision is a span of its own below the tool's
 	} else {
 		tool, _ := split(e.Tool, "")
@@ -362,6 +415,10 @@ func (b *builder) denied(it *item, e *convention.Denial) {
 				c = k
 			}
 		}
+	}
+	if c == nil && e.Tool == "" && e.CallID == "" {
+		b.warnings["unmatched_denials"]++
+		return
 	}
 	if c == nil {
 		c = b.newCall(it, e.CallID, e.Tool, "", e.Arguments)

@@ -8,6 +8,9 @@ import (
 // new one.
 func (b *builder) message(it *item, k kind, text string, truncated, redacted bool, witness string) *node {
 	key := nodeKey(k, text)
+	if n := b.sameTelling(it, key); n != nil {
+		return b.merge(n, it, text, truncated)
+	}
 	nth := b.seen.next(witness, key)
 	if known := b.byText[key]; nth <= len(known) {
 		return b.merge(known[nth-1], it, text, truncated)
@@ -16,6 +19,28 @@ func (b *builder) message(it *item, k kind, text string, truncated, redacted boo
 		return b.merge(n, it, text, truncated)
 	}
 	return b.newMessage(it, k, text, truncated, redacted)
+}
+
+// sameTelling is the node of a text that a record told again: the same words of the same response, or of the same span within
+// the window in which one model call is told twice.
+func (b *builder) sameTelling(it *item, key string) *node {
+	h, ok := historyOf(it.event)
+	if !ok || h.Origin != convention.OriginNew || it.meta.Summary {
+		return nil
+	}
+	response := ""
+	if m, ok := it.event.(*convention.Message); ok {
+		response = m.ResponseID
+	}
+	for _, n := range b.byText[key] {
+		if response != "" && n.responseID == response {
+			return n
+		}
+		if n.told && n.record != it.row && it.row.SpanID != "" && n.span == it.span() && max(n.at-it.meta.At, it.meta.At-n.at) <= sameCallWindow {
+			return n
+		}
+	}
+	return nil
 }
 
 // cutVersion is the node of which text is a shortened form, or the other way round.
@@ -45,7 +70,7 @@ func (b *builder) newMessage(it *item, k kind, text string, truncated, redacted 
 // node makes a node where it happened.
 func (b *builder) node(it *item, k kind) *node {
 	h, isMessage := historyOf(it.event)
-	n := &node{kind: k, agent: it.agent, nested: it.nested, turn: it.meta.Turn, at: it.meta.At, order: it.order, span: it.span(),
+	n := &node{kind: k, agent: it.agent, nested: it.nested, turn: it.meta.Turn, at: it.meta.At, order: it.order, span: it.span(), record: it.row,
 		told: !isMessage || h.Origin == convention.OriginNew && !it.meta.Summary}
 	b.nodes = append(b.nodes, n)
 	return n
@@ -61,7 +86,7 @@ func (b *builder) merge(n *node, it *item, text string, truncated bool) *node {
 		if at != 0 {
 			n.at = at
 		}
-		n.told, n.order, n.span, n.agent, n.nested = true, it.order, it.span(), it.agent, it.nested
+		n.told, n.order, n.span, n.record, n.agent, n.nested = true, it.order, it.span(), it.row, it.agent, it.nested
 	case told == n.told && at != 0 && (n.at == 0 || at < n.at):
 		n.at, n.order = at, it.order
 	}
@@ -131,7 +156,7 @@ func (b *builder) summary(u *unit, told map[spanID][5]bool) {
 	below := told[u.items[0].span()]
 	witness := "summary\x00" + u.items[0].witness
 	if u.history {
-		witness = "history\x00" + u.key
+		witness = historyWitness + u.key
 	}
 	var prompts []*node
 	for _, it := range u.items {

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/tracejury/tracejury/pipeline/convention"
+	"github.com/tracejury/tracejury/schema"
 )
 
 // kind of a node, which becomes a step.
@@ -32,8 +33,9 @@ type node struct {
 	order      int // of the event that told it first, to break ties
 	sub        int // among nodes of one event
 	span       spanID
-	group      string // the input or record that it was read in, to tell one turn's prompts from two turns
-	told       bool   // said where it was recorded, not only repeated
+	record     *schema.Span // that told it
+	group      string       // the input or record that it was read in, to tell one turn's prompts from two turns
+	told       bool         // said where it was recorded, not only repeated
 	truncated  bool
 	redacted   bool
 	call       *call

@@ -39,6 +39,9 @@ func (b *builder) others() {
 				n.text = e.Type
 			}
 		case *convention.Catalogue:
+			if it.meta.Summary {
+				continue
+			}
 			n := b.node(it, kindCatalogue)
 			n.catalogue = e.Skills
 		case *convention.ToolDefinition:
@@ -65,6 +68,23 @@ func (b *builder) others() {
 			}
 		}
 	}
+	b.summaryCatalogue()
+}
+
+// summaryCatalogue believes a mere list of names where nothing else tells what was offered.
+func (b *builder) summaryCatalogue() {
+	for _, n := range b.nodes {
+		if n.kind == kindCatalogue {
+			return
+		}
+	}
+	for i := range b.rd.items {
+		it := &b.rd.items[i]
+		if e, ok := it.event.(*convention.Catalogue); ok && it.meta.Summary {
+			n := b.node(it, kindCatalogue)
+			n.catalogue = e.Skills
+		}
+	}
 }
 
 func (b *builder) catalogueAfter(n *node, skills []convention.CatalogueSkill) {
@@ -83,7 +103,16 @@ func (b *builder) sequences() {
 	}
 	bySequence := map[string][]numbered{}
 	first := map[int]*node{}
+	asked := map[string]bool{}
 	for _, n := range b.nodes {
+		if n.kind == kindCall && n.responseID != "" {
+			asked[n.responseID] = true
+		}
+	}
+	for _, n := range b.nodes {
+		if n.kind == kindMessage && asked[n.responseID] {
+			continue // told late; its response puts it in its place
+		}
 		if n.kind == kindResult && n.order == n.call.node.order {
 			continue
 		}

@@ -8,6 +8,9 @@ import (
 	"github.com/tracejury/tracejury/schema"
 )
 
+// historyWitness begins the witness of one model input, which tells of everything in it exactly as often as it happened.
+const historyWitness = "history\x00"
+
 // builder derives one session.
 type builder struct {
 	id       Ident
@@ -106,8 +109,11 @@ func (b *builder) units() []*unit {
 		}
 		u := &unit{history: h.Origin == convention.OriginHistory, summary: it.meta.Summary, delta: h.Delta}
 		u.key = it.scope + "\x00" + it.row.TraceID + "\x00" + it.row.RecordSHA256
-		if u.history {
+		switch {
+		case u.history && h.Position < 0: // one input told by several records
 			u.key = it.scope + "\x00" + it.row.TraceID + "\x00" + h.Call + "\x00history"
+		case u.history:
+			u.key += "\x00" + h.Call + "\x00history"
 		}
 		if u.summary {
 			u.key += "\x00summary"
@@ -182,7 +188,7 @@ func historyOf(e convention.Event) (convention.History, bool) {
 
 // history takes a model call's input: what is known at its place stays, what is new is inserted before the call's answer.
 func (b *builder) history(u *unit, answered map[spanID]bool) {
-	witness := "history\x00" + u.key
+	witness := historyWitness + u.key
 	if u.delta {
 		witness = "delta\x00" + u.items[0].scope + "\x00" + u.items[0].agent
 	}
