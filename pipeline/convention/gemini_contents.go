@@ -68,6 +68,9 @@ func geminiChunks(text string) (contents []geminiContent, responseID string) {
 	return contents, responseID
 }
 
+// thoughtMark ends a thought in the requests that Qwen Code logs.
+const thoughtMark = "\n[Thought: true]"
+
 // geminiMessage is a content as a message.
 func geminiMessage(c geminiContent) message {
 	m := message{role: foldRole(c.Role)}
@@ -84,8 +87,8 @@ func geminiMessage(c geminiContent) message {
 				kind: partResult, id: geminiCallID(p.FunctionResponse.ID, p.FunctionResponse.Name), name: p.FunctionResponse.Name, text: text, outcome: outcome,
 			})
 		case p.Text == "":
-		case p.Thought:
-			m.parts = append(m.parts, part{kind: partReasoning, text: p.Text})
+		case p.Thought, strings.HasSuffix(p.Text, thoughtMark):
+			m.parts = append(m.parts, part{kind: partReasoning, text: strings.TrimSuffix(p.Text, thoughtMark)})
 		default:
 			m.parts = append(m.parts, part{kind: partText, text: p.Text})
 		}
@@ -158,8 +161,11 @@ func geminiInput(t *teller, r *Record, text string) {
 		return
 	}
 	call := r.Row.SpanID
-	if call == "" {
+	switch {
+	case call == "":
 		call = t.meta.Turn + "/" + decimal(r.Row.StartedUnixNano)
+	case r.isLog():
+		call += "/log" // a second telling of the call that the span tells
 	}
 	contents, whole := geminiContents(text)
 	for i, c := range contents {

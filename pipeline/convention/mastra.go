@@ -100,10 +100,20 @@ func firstKey(a Attributes, key, other string) string {
 	return other
 }
 
+// mastraInput tells instructions and prompts. Earlier answers and results are in an input as abbreviations like "[tool: x]";
+// the spans of their steps and tools tell them whole.
 func mastraInput(r *Record, t *teller, key string) {
-	if v, ok := r.Attributes.Get(key); ok {
-		if tr, ok := treeOf(v); ok {
-			t.history(0, r.Row.SpanID, false, requestOf(tr).messages)
+	v, ok := r.Attributes.Get(key)
+	if !ok {
+		return
+	}
+	tr, ok := treeOf(v)
+	if !ok {
+		return
+	}
+	for i, m := range requestOf(tr).messages {
+		if m.role == "system" || m.role == "user" {
+			t.message(0, History{Origin: OriginHistory, Call: r.Row.SpanID, Position: i}, "", m)
 		}
 	}
 }

@@ -12,6 +12,8 @@ const (
 	qwenCode    = "qwen_code"
 	qwenService = "qwen-code"
 	qwenPrefix  = "qwen-code."
+	// Agents of this name keep the program's memory of the user and take no part in the conversation.
+	qwenHousekeeper = "managed-auto-"
 )
 
 // Name implements [Convention].
@@ -78,6 +80,12 @@ func (QwenCode) Events(r *Record, emit func(Event)) {
 	t := newTeller(r, qwenCode, emit)
 	t.meta.Turn = a.Str("prompt_id", "qwen-code.prompt_id")
 	t.meta.Agent, t.meta.AgentID = geminiAgent(a)
+	if strings.HasPrefix(t.meta.Agent, qwenHousekeeper) {
+		if u := geminiUsage(a); u != nil {
+			t.tell(u)
+		}
+		return
+	}
 	if !r.isLog() {
 		qwenSpan(r, t)
 		return

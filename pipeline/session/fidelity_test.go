@@ -15,18 +15,22 @@ import (
 // exported lists what a client exports, as the table of the captures says. Facts that are not exported are not expected, and
 // telling one would be an invention.
 type exported struct {
-	texts     string // all, final, none: the assistant's texts
-	results   bool   // of tools, so that outcomes are known
-	catalogue bool
-	body      bool
-	refusal   bool // that a load was refused
-	denial    bool // that a policy stopped a call; otherwise it is an error
-	noArgs    bool
-	noPrompt  bool
-	refusesRN bool // release-notes may not be loaded by the model here
-	noReason  bool // why a load or call failed is hidden from the model too
-	harness   string
-	skillRead bool // skills are read as files
+	texts       string // all, final, none: the assistant's texts
+	results     bool   // of tools, so that outcomes are known
+	catalogue   bool
+	body        bool
+	refusal     bool // that a load was refused
+	denial      bool // that a policy stopped a call; otherwise it is an error
+	noArgs      bool
+	noPrompt    bool
+	refusesRN   bool // release-notes may not be loaded by the model here
+	noReason    bool // why a load or call failed is hidden from the model too
+	harness     string
+	skillRead   bool // skills are read as files
+	lostRefusal bool // a refused load leaves no trace at all
+	noSkill     bool // the names of loaded skills are withheld
+	byCommand   bool // files are read and written by commands
+	asksFirst   bool // lists the skills before the script begins
 }
 
 // fidelity is the table of what must be recovered from which capture. Another harness is another line.
@@ -47,6 +51,34 @@ var fidelity = []struct {
 		exported{texts: "all", results: true, catalogue: true, body: true, refusal: true, denial: true, harness: "openinference/langchain"}},
 	{"langchain-js", []string{"full_pdf__deep", "partial_incident__deep"},
 		exported{texts: "all", results: true, catalogue: true, body: true, refusal: true, denial: true, harness: "openinference/langchain", skillRead: true}},
+	{"vercel-ai-sdk", []string{"full_pdf__legacy", "unknown_skill__legacy_stream_pb"},
+		exported{texts: "all", results: true, catalogue: true, body: true, refusal: true, denial: true, harness: "vercel_ai_sdk"}},
+	{"anthropic-sdk", []string{"full_pdf__traceloop", "tool_denied__traceloop_pb"},
+		exported{texts: "all", results: true, catalogue: true, body: true, refusal: true, denial: true, harness: "openinference"}},
+	{"claude-code", []string{"full_pdf", "no_skill", "partial_incident", "secret_leak", "secret_leak__pb_gzip", "tool_denied", "unknown_skill", "wrong_skill", "wrong_skill__pb"},
+		exported{texts: "all", denial: true, refusesRN: true, lostRefusal: true, harness: "claude_code"}},
+	{"claude-code", []string{"full_pdf__beta", "unknown_skill__beta", "full_pdf__raw", "partial_incident__raw", "tool_denied__raw"},
+		exported{texts: "all", results: true, catalogue: true, body: true, refusal: true, denial: true, refusesRN: true, harness: "claude_code"}},
+	{"claude-code", []string{"full_pdf__default_pb", "tool_denied__default_pb_gzip"},
+		exported{texts: "none", denial: true, refusesRN: true, harness: "claude_code", noArgs: true, noPrompt: true, noSkill: true}},
+	{"codex", []string{"full_pdf__default_pb"},
+		exported{texts: "none", results: true, body: true, denial: true, harness: "codex", skillRead: true, byCommand: true, noPrompt: true}},
+	{"codex", []string{"full_pdf", "no_skill", "partial_incident", "secret_leak", "unknown_skill__pb", "wrong_skill"},
+		exported{texts: "none", results: true, body: true, refusal: true, denial: true, harness: "codex", skillRead: true, byCommand: true, noReason: true}},
+	{"gemini-cli", []string{"full_pdf", "no_skill", "partial_incident", "secret_leak", "tool_denied", "wrong_skill"},
+		exported{texts: "all", results: true, catalogue: true, body: true, refusal: true, denial: true, harness: "gemini_cli"}},
+	{"gemini-cli", []string{"full_pdf__default"},
+		exported{texts: "none", catalogue: true, denial: true, harness: "gemini_cli", noArgs: true, noPrompt: true, noSkill: true}},
+	{"qwen-code", []string{"full_pdf", "no_skill", "partial_incident", "secret_leak", "tool_denied", "unknown_skill"},
+		exported{texts: "all", results: true, catalogue: true, body: true, refusal: true, denial: true, refusesRN: true, harness: "qwen_code"}},
+	{"google-adk-js", []string{"full_pdf", "no_skill", "partial_incident", "secret_leak", "unknown_skill", "wrong_skill"},
+		exported{texts: "final", results: true, body: true, refusal: true, denial: true, harness: "google_adk", asksFirst: true}},
+	{"mastra", []string{"full_pdf", "full_pdf__gen_pb", "partial_incident", "secret_leak", "tool_denied", "unknown_skill", "wrong_skill"},
+		exported{texts: "all", results: true, catalogue: true, body: true, refusal: true, denial: true, harness: "mastra"}},
+	{"langsmith-otel", []string{"full_pdf", "partial_incident", "secret_leak", "unknown_skill"},
+		exported{texts: "all", results: true, catalogue: true, body: true, refusal: true, denial: true, harness: "langsmith"}},
+	{"opencode", []string{"full_pdf__fast"},
+		exported{texts: "all", results: true, catalogue: true, body: true, refusal: true, denial: true, harness: "opencode", noPrompt: true}},
 }
 
 type truth struct {
@@ -210,6 +242,9 @@ func checkTexts(t *testing.T, sc score, s scenario, x exported, b Built) {
 	}
 	seen := map[string]int{}
 	for _, got := range texts {
+		if got == "" || x.asksFirst && got == "Let me see which skills there are." {
+			continue // said, but withheld, or beside the script
+		}
 		seen[got]++
 		if seen[got] > count(want, got) {
 			sc.invent(t, "text", "%q", got)
@@ -251,6 +286,9 @@ func scriptedCalls(s scenario, x exported) (out []scripted) {
 			}
 			if w.skill && w.value == "ledger-reconcile" || w.skill && w.value == "release-notes" && x.refusesRN {
 				w.outcome = "refused"
+				if x.lostRefusal {
+					continue
+				}
 				if !x.refusal {
 					w.outcome = ""
 				}
@@ -281,6 +319,9 @@ func checkCalls(t *testing.T, sc score, s scenario, x exported, b Built) {
 	for _, st := range b.Steps {
 		switch st.Kind {
 		case "tool_call":
+			if x.asksFirst && st.Tool == "list_skills" {
+				continue
+			}
 			calls = append(calls, st)
 		case "tool_result", "denial":
 			results[st.CallID] = st
@@ -291,7 +332,7 @@ func checkCalls(t *testing.T, sc score, s scenario, x exported, b Built) {
 	for i, w := range want {
 		at := -1
 		for j := next; j < len(calls) && at < 0; j++ {
-			if x.noArgs || argsHold(calls[j].Arguments, w.value) {
+			if x.noArgs || argsHold(calls[j].Arguments, w.value) || x.byCommand && strings.Contains(calls[j].Arguments, w.value) {
 				at = j
 			}
 		}
@@ -348,6 +389,9 @@ func argsHold(args, value string) bool {
 
 func checkSkills(t *testing.T, sc score, tr truth, s scenario, x exported, b Built) {
 	t.Helper()
+	if x.noSkill {
+		return
+	}
 	i := 0
 	for _, w := range s.Truth.Skills {
 		outcome := loaded
@@ -369,7 +413,7 @@ func checkSkills(t *testing.T, sc score, tr truth, s scenario, x exported, b Bui
 			sc.expect(t, "body", sk.BodyState == "captured" && sk.Body == strings.TrimSpace(want), "of %s: %s %q", w[0], sk.BodyState, sk.Body)
 		}
 		if x.catalogue {
-			offered := tr.Skills[w[0]] != ""
+			offered := tr.Skills[w[0]] != "" && !(w[0] == "release-notes" && x.refusesRN)
 			sc.expect(t, "catalogue", sk.CatalogueState == "listed" && sk.Offered != nil && *sk.Offered == offered, "%s is %s", w[0], sk.CatalogueState)
 		}
 	}

@@ -57,12 +57,26 @@ func bodyOf(tool, text string) skillText {
 		t = dropStrandsBlock(t)
 	case "invoke_skill":
 		t = dropOpenHandsFooter(t)
+	case "skill":
+		t = dropBaseDirectory(t)
 	}
 	t = strings.TrimSpace(t)
 	if strings.Contains(t, "\n") || !acknowledged.MatchString(t) && !strings.Contains(t, "no instructions available") {
 		s.body = t
 	}
 	return s
+}
+
+// dropBaseDirectory takes off the paragraph with which Qwen Code says where the skill lies.
+func dropBaseDirectory(t string) string {
+	head, rest, ok := strings.Cut(t, "\n\n")
+	if !ok || !strings.HasPrefix(head, "Base directory for this skill: ") {
+		return t
+	}
+	if _, second, more := strings.Cut(head, "\n"); more && !strings.HasPrefix(second, "Important: ") {
+		return t
+	}
+	return rest
 }
 
 // unwrapTool takes the text out of a tool's JSON: a shell's stdout, a skill tool's instructions. JSON that tells only of a
