@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"pgregory.net/rapid"
 )
@@ -161,6 +162,18 @@ func FuzzCanonicalRoundTrip(f *testing.F) {
 		}
 		if twice := string(AppendValue(nil, back)); twice != once {
 			t.Fatalf("%q, then %q", once, twice)
+		}
+	})
+}
+
+func TestValidUTF8(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := []byte(rapid.StringOf(rapid.RuneFrom([]rune("abcdefgh é漢😀"))).Draw(t, "s"))
+		if len(b) > 0 && rapid.Bool().Draw(t, "break it") {
+			b[rapid.IntRange(0, len(b)-1).Draw(t, "at")] = rapid.Byte().Draw(t, "with")
+		}
+		if got, want := validUTF8(b), utf8.Valid(b); got != want {
+			t.Fatalf("%q: %v, want %v", b, got, want)
 		}
 	})
 }

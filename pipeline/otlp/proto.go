@@ -3,6 +3,7 @@ package otlp
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -272,21 +273,56 @@ func (d *Decoder) protoString(b []byte) string {
 	return alias(b)
 }
 
-// protoKeyValue pushes one KeyValue.
+// protoKeyValue pushes one KeyValue. Nearly all are a key and a value of one string or number: those are built in place.
 func (d *Decoder) protoKeyValue(b []byte, level int) bool {
-	var kv KeyValue
+	n := len(d.kvs)
+	if n == cap(d.kvs) {
+		d.kvs = slices.Grow(d.kvs, n+16)
+	}
+	d.kvs = d.kvs[:n+1]
+	d.kvs[n] = KeyValue{}
 	ok := true
 	w := wire{b: b}
 	for ok && w.next() {
 		switch {
 		case w.is(1):
-			kv.Key = d.protoString(w.body)
+			d.kvs[n].Key = d.protoString(w.body)
 		case w.is(2):
-			kv.Value, ok = d.protoValue(w.body, level)
+			if v := &d.kvs[n].Value; !d.protoScalar(w.body, v) {
+				*v, ok = d.protoValue(w.body, level)
+			}
 		}
 	}
-	d.kvs = append(d.kvs, kv)
 	return ok && w.whole()
+}
+
+// protoScalar reads an AnyValue that is one short string, bool or int, and is false for any other.
+func (d *Decoder) protoScalar(b []byte, v *Value) bool {
+	if len(b) < 2 {
+		return false
+	}
+	switch b[0] {
+	case 1<<3 | byte(protowire.BytesType):
+		size, n := uint64(b[1]), 1
+		if size >= 0x80 {
+			size, n = binary.Uvarint(b[1:])
+		}
+		if n <= 0 || size != uint64(len(b)-1-n) {
+			return false
+		}
+		*v = Value{kind: KindString, str: d.limited(d.protoString(b[1+n:]))}
+		return true
+	case 2<<3 | byte(protowire.VarintType), 3<<3 | byte(protowire.VarintType):
+		x, n := binary.Uvarint(b[1:])
+		if n != len(b)-1 {
+			return false
+		}
+		if *v = IntValue(int64(x)); b[0] == 2<<3 {
+			*v = BoolValue(x != 0)
+		}
+		return true
+	}
+	return false
 }
 
 // protoValue reads an AnyValue. One that is nested too deep is kept as its bytes.

@@ -3,6 +3,7 @@ package otlp
 import (
 	"bytes"
 	"encoding/binary"
+	"math/bits"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -136,7 +137,7 @@ func (s *scanner) valid(b []byte, check bool) string {
 	if !check {
 		return alias(b)
 	}
-	if !utf8.Valid(b) {
+	if !validUTF8(b) {
 		s.counts.InvalidUTF8++
 		b = s.keep(bytes.ToValidUTF8(b, []byte("\uFFFD")))
 	}
@@ -145,6 +146,39 @@ func (s *scanner) valid(b []byte, check bool) string {
 		b = s.keep(bytes.ReplaceAll(b, []byte{0}, []byte("\uFFFD")))
 	}
 	return alias(b)
+}
+
+// validUTF8 is utf8.Valid for text that is ASCII with other characters here and there: the standard one goes on byte by byte
+// after the first of them.
+func validUTF8(b []byte) bool {
+	for i := 0; i < len(b); {
+		if i+8 <= len(b) {
+			m := binary.LittleEndian.Uint64(b[i:]) & highBits
+			if m == 0 {
+				i += 8
+				continue
+			}
+			i += bits.TrailingZeros64(m) >> 3
+		} else if b[i] < utf8.RuneSelf {
+			i++
+			continue
+		}
+		for i < len(b) && b[i] >= utf8.RuneSelf {
+			switch c := b[i]; {
+			case c >= 0xc2 && c < 0xe0 && i+1 < len(b) && b[i+1]&0xc0 == 0x80:
+				i += 2
+			case c > 0xe0 && c < 0xf0 && c != 0xed && i+2 < len(b) && b[i+1]&0xc0 == 0x80 && b[i+2]&0xc0 == 0x80:
+				i += 3
+			default: // the edges of the table
+				_, n := utf8.DecodeRune(b[i:])
+				if n == 1 {
+					return false
+				}
+				i += n
+			}
+		}
+	}
+	return true
 }
 
 // keep copies b to where it lives as long as the record.
