@@ -82,7 +82,7 @@ type toolSpec struct {
 
 var (
 	schemaName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
-	modelID    = regexp.MustCompile(`^[a-zA-Z0-9_.:/-]{1,2048}$`)
+	modelID    = regexp.MustCompile(`^[a-zA-Z0-9_.:/-]{1,1000}$`)
 )
 
 func (s *Server) converse(w http.ResponseWriter, r *http.Request) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/bedrockruntime"
 	"github.com/aws/aws-sdk-go-v2/service/bedrockruntime/document"
@@ -33,7 +34,12 @@ const defaultRegion = "eu-central-1"
 func openBedrock(ctx context.Context, id string, opts Options) (judge.Judge, error) {
 	load := []func(*config.LoadOptions) error{
 		config.WithRetryer(func() aws.Retryer { return aws.NopRetryer{} }),
-		config.WithHTTPClient(opts.client()),
+	}
+	if opts.HTTPClient != nil {
+		load = append(load, config.WithHTTPClient(opts.HTTPClient))
+	} else {
+		// The SDK's own kind of client, so that AWS_CA_BUNDLE works.
+		load = append(load, config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(opts.timeout()).WithTransportOptions(opts.tune)))
 	}
 	if opts.Region != "" {
 		load = append(load, config.WithRegion(opts.Region))

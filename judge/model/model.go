@@ -38,9 +38,14 @@ func (o Options) client() *http.Client {
 		return o.HTTPClient
 	}
 	t := http.DefaultTransport.(*http.Transport).Clone()
+	o.tune(t)
+	return &http.Client{Transport: t, Timeout: o.timeout()}
+}
+
+// tune keeps as many connections as calls may run at a time.
+func (o Options) tune(t *http.Transport) {
 	t.MaxIdleConns = 0
 	t.MaxIdleConnsPerHost = cmp.Or(o.Connections, 64)
-	return &http.Client{Transport: t, Timeout: o.timeout()}
 }
 
 // Forms lists what Open understands, for messages.
