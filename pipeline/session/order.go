@@ -18,6 +18,9 @@ func (b *builder) order() {
 	b.timeline = sorted(b.nodes)
 	for i, n := range b.timeline {
 		n.place = i
+		if n.kind == kindCatalogue {
+			b.catalogues = append(b.catalogues, n)
+		}
 	}
 }
 

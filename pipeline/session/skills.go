@@ -256,10 +256,7 @@ type offer struct {
 // a harness may export the input with the catalogue late.
 func (b *builder) catalogueAt(place int, agent string) offer {
 	var own, any, late *node
-	for _, n := range b.timeline {
-		if n.kind != kindCatalogue {
-			continue
-		}
+	for _, n := range b.catalogues {
 		switch {
 		case n.place < place && n.agent == agent:
 			own = n
@@ -343,12 +340,10 @@ func (b *builder) skillRows(s *schema.Session) []schema.Skill {
 	}
 	s.NSkillsLoaded, s.NSkillsRefused = int32(len(isLoaded)), int32(len(isRefused))
 	offered, found := map[string]bool{}, false
-	for _, n := range b.timeline {
-		if n.kind == kindCatalogue {
-			found = true
-			for _, e := range n.catalogue {
-				offered[foldSkill(e.Name)] = true
-			}
+	for _, n := range b.catalogues {
+		found = true
+		for _, e := range n.catalogue {
+			offered[foldSkill(e.Name)] = true
 		}
 	}
 	if found {

@@ -32,11 +32,12 @@ type builder struct {
 	ofRow  map[*schema.Span]*call
 	ofSpan map[spanID]*call
 
-	answers  []answer
-	tails    map[spanID][]*node // what a model call was sent last
-	openings map[*node][]opening
-	timeline []*node
-	warnings map[string]int
+	answers    []answer
+	tails      map[spanID][]*node // what a model call was sent last
+	openings   map[*node][]opening
+	timeline   []*node
+	catalogues []*node // of the timeline
+	warnings   map[string]int
 }
 
 // unit is what one record or one model call's input tells, taken together and in time.

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/tracejury/tracejury/pipeline/convention"
@@ -10,15 +11,42 @@ import (
 // sameCallWindow is how far apart two tellings of one model call may be.
 const sameCallWindow = int64(50e6)
 
+// maxSameTime bounds the tellings that are compared where very many share one time.
+const maxSameTime = 256
+
 // modelCall is one call of a model, told once or more.
 type modelCall struct {
 	tellings []*usage
 }
 
+// usage is one telling; tellings of one call form a tree by their parent.
 type usage struct {
-	it    *item
-	u     *convention.Usage
-	group int
+	it     *item
+	u      *convention.Usage
+	rank   int
+	parent *usage
+}
+
+// root is the first telling of the call.
+func (u *usage) root() *usage {
+	for u.parent != nil {
+		if u.parent.parent != nil {
+			u.parent = u.parent.parent
+		}
+		u = u.parent
+	}
+	return u
+}
+
+// join makes two tellings one call; the earlier one leads it.
+func join(x, y *usage) {
+	x, y = x.root(), y.root()
+	switch {
+	case x.rank < y.rank:
+		y.parent = x
+	case y.rank < x.rank:
+		x.parent = y
+	}
 }
 
 // modelCalls groups tellings of usage into calls: one response id, a call within a call, or two instrumentations that saw the
@@ -31,7 +59,7 @@ func (b *builder) modelCalls() (calls []modelCall, totals []*usage) {
 			if u.Total {
 				totals = append(totals, &usage{it: it, u: u})
 			} else {
-				list = append(list, &usage{it: it, u: u, group: len(list)})
+				list = append(list, &usage{it: it, u: u, rank: len(list)})
 			}
 		}
 	}
@@ -43,17 +71,6 @@ func (b *builder) modelCalls() (calls []modelCall, totals []*usage) {
 			continue
 		}
 		leaves = append(leaves, u)
-	}
-	for i, u := range leaves {
-		u.group = i
-	}
-	join := func(x, y *usage) {
-		from, to := max(x.group, y.group), min(x.group, y.group)
-		for _, u := range leaves {
-			if u.group == from {
-				u.group = to
-			}
-		}
 	}
 	byResponse := map[string]*usage{}
 	for _, u := range leaves {
@@ -68,28 +85,38 @@ func (b *builder) modelCalls() (calls []modelCall, totals []*usage) {
 			join(u, inner)
 		}
 	}
-	for i, x := range leaves {
-		for j := i + 1; j < len(leaves); j++ {
-			y := leaves[j]
-			if y.it.row.StartedUnixNano-x.it.row.StartedUnixNano > int64(3600e9) {
-				break
-			}
-			if x.group != y.group && sameCall(x, y) {
-				join(x, y)
-			}
-		}
-	}
-	index := map[int]int{}
+	joinNear(leaves, func(u *usage) int64 { return u.it.row.StartedUnixNano })
+	joinNear(leaves, func(u *usage) int64 { return u.u.At })
+	index := map[*usage]int{}
 	for _, u := range leaves {
-		k, ok := index[u.group]
+		k, ok := index[u.root()]
 		if !ok {
 			k = len(calls)
-			index[u.group] = k
+			index[u.root()] = k
 			calls = append(calls, modelCall{})
 		}
 		calls[k].tellings = append(calls[k].tellings, u)
 	}
 	return calls, totals
+}
+
+// joinNear joins tellings of one call by two instrumentations, whose times lie close together.
+func joinNear(list []*usage, at func(*usage) int64) {
+	byTime := slices.Clone(list)
+	slices.SortStableFunc(byTime, func(x, y *usage) int { return cmp.Compare(at(x), at(y)) })
+	for i, x := range byTime {
+		if at(x) == 0 {
+			continue
+		}
+		for _, y := range byTime[i+1 : min(len(byTime), i+1+maxSameTime)] {
+			if at(y)-at(x) > sameCallWindow {
+				break
+			}
+			if x.root() != y.root() && sameCall(x, y) {
+				join(x, y)
+			}
+		}
+	}
 }
 
 // usageBelow lists, for every telling, those of spans right below it, without further tellings between.
@@ -116,7 +143,7 @@ func (b *builder) usageBelow(list []*usage) map[*usage][]*usage {
 	return below
 }
 
-// sameCall says whether two instrumentations tell of one call.
+// sameCall says whether two instrumentations, whose times agree, tell of one call.
 func sameCall(x, y *usage) bool {
 	if x.it.scope == y.it.scope && x.it.row.Signal == y.it.row.Signal && x.it.witness == y.it.witness {
 		return false // one instrumentation tells once
@@ -127,11 +154,7 @@ func sameCall(x, y *usage) bool {
 	if x.u.Model != y.u.Model || x.u.OutputTokens == nil || y.u.OutputTokens == nil || *x.u.OutputTokens != *y.u.OutputTokens {
 		return false
 	}
-	if x.u.InputTokens == nil || y.u.InputTokens == nil || *x.u.InputTokens != *y.u.InputTokens {
-		return false
-	}
-	near := func(a, b int64) bool { return a != 0 && b != 0 && max(a-b, b-a) <= sameCallWindow }
-	return near(x.u.At, y.u.At) || near(x.it.row.StartedUnixNano, y.it.row.StartedUnixNano)
+	return x.u.InputTokens != nil && y.u.InputTokens != nil && *x.u.InputTokens == *y.u.InputTokens
 }
 
 // count fills in model calls, tokens, cost and models.
