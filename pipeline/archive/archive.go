@@ -23,7 +23,7 @@ const (
 )
 
 // Format names a way in which an object or a part of it is written, for reports.
-type Format = string
+type Format string
 
 // Framings, as in Result.Framing.
 const (
@@ -48,7 +48,7 @@ type Document struct {
 type Problem struct {
 	Offset, Length int64  // in the decompressed bytes; length 0 is a place where compressed bytes were lost
 	Reason         string // one line: what is wrong and the mend; no content
-	DetectedFormat Format
+	DetectedFormat string
 }
 
 // Result is what was found in an object.
@@ -129,7 +129,7 @@ func (r *reader) document(start, end int, enc Encoding, truncated bool) {
 const maxProblems = 1000
 
 // problem notes buf[start:end] as unusable.
-func (r *reader) problem(start, end int, reason string, detected Format) {
+func (r *reader) problem(start, end int, reason string, detected string) {
 	r.res.ProblemBytes += int64(end - start)
 	p := Problem{Offset: r.shift + int64(start), Length: int64(end - start), Reason: reason, DetectedFormat: detected}
 	if n := len(r.res.Problems); n > 0 {

@@ -18,7 +18,7 @@ var signatures = []struct{ magic, name string }{
 }
 
 // foreign is the name of a format that is not read, "" if b is none.
-func foreign(b []byte) Format {
+func foreign(b []byte) string {
 	for _, s := range signatures {
 		if bytes.HasPrefix(b, []byte(s.magic)) {
 			return s.name

@@ -104,7 +104,7 @@ func (r *reader) frames() {
 				if n < 4 {
 					reason = "the object ends within a frame's header: it was cut; upload it again"
 				}
-				r.problem(0, n, reason, FramingLength)
+				r.problem(0, n, reason, string(FramingLength))
 			})
 			at = next
 			continue
@@ -207,7 +207,7 @@ func (r *reader) varints() {
 	for at := 0; at < len(r.buf) && r.err == nil; {
 		head, body, whole, ok := varintAt(r.buf[at:])
 		if !ok {
-			r.problem(at, len(r.buf), fmt.Sprintf("the object ends within the length of a message: it was cut at byte %d; upload it again", at), FramingVarint)
+			r.problem(at, len(r.buf), fmt.Sprintf("the object ends within the length of a message: it was cut at byte %d; upload it again", at), string(FramingVarint))
 			return
 		}
 		r.separator(head)

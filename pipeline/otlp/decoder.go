@@ -66,7 +66,6 @@ type Decoder struct {
 	rec          Record
 	aux          recordParts
 	bareTimes    bool // bare numbers were rounded by their writer
-	hex          [32]byte
 }
 
 // NewDecoder makes a Decoder with the given limits.

@@ -57,29 +57,27 @@ func (d *Decoder) scopeInto(name, version *string) bool {
 }
 
 // later is the values of an object that must wait until the rest of it is read.
-type later struct {
-	at   [4]int
-	name [4]string
-	n    int
+type later []waiting
+
+type waiting struct {
+	name string
+	at   int
 }
 
 // put remembers the value at pos and passes it.
 func (l *later) put(d *Decoder, name string) bool {
-	if l.n < len(l.at) {
-		d.peek()
-		l.at[l.n], l.name[l.n] = d.pos, name
-		l.n++
-	}
+	d.peek()
+	*l = append(*l, waiting{name, d.pos})
 	return d.skip()
 }
 
 // run reads what was remembered and comes back to where the object ended, or broke if ok is false: what was whole before
 // the defect is read all the same.
-func (l *later) run(d *Decoder, depth int, ok bool, read func(name string) bool) bool {
+func (l later) run(d *Decoder, depth int, ok bool, read func(name string) bool) bool {
 	pos, after, reason, badAt := d.pos, d.depth, d.reason, d.badAt
-	for i := range l.n {
-		d.pos, d.depth, d.reason = l.at[i], depth+1, ""
-		if !read(l.name[i]) {
+	for _, w := range l {
+		d.pos, d.depth, d.reason = w.at, depth+1, ""
+		if !read(w.name) {
 			return false
 		}
 	}

@@ -154,6 +154,7 @@ var quirks = []quirk{
 	{name: "escaped member names", doc: spanDoc(`"n\u0061me":"a","attributes":{"k\"":1}`), want: `name=a attrs={"k\"":1}`},
 	{name: "unknown members", doc: spanDoc(`"flags":256,"traceState":"a=b","links":[{"traceId":"x"}],"future":{"a":[{}]},"name":"a"`), want: "name=a"},
 	{name: "the resource behind its spans", doc: `{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"\"a\""}],"scope":{"name":"x"}}],"resource":{"attributes":{"r":1}}}]}`, want: `name="a"`},
+	{name: "many lists before their resource", doc: `{"resourceSpans":[{` + strings.Repeat(`"scopeSpans":[{"spans":[{"name":"a"}]}],`, 6) + `"resource":{}}]}`, want: "name=a | name=a | name=a | name=a | name=a | name=a"},
 	{name: "objects in place of lists", doc: `{"resourceSpans":{"scopeSpans":{"spans":{"name":"a"}}}}`, want: "name=a"},
 	{name: "wrong types are absent", doc: spanDoc(`"name":{"a":1},"attributes":5,"events":"x","status":[1],"startTimeUnixNano":true`), want: ""},
 	{name: "trailing commas", doc: `{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"a",},],},],},],}`, want: "name=a"},

@@ -141,11 +141,11 @@ func (d *Decoder) document(level int) bool {
 	if seen&hasOTLP != 0 || d.visitErr != nil || d.dead {
 		return ok
 	}
-	return d.shaped(level, start, depth, seen, &wrapped, ok)
+	return d.shaped(level, start, depth, seen, wrapped, ok)
 }
 
 // shaped reads the object at start, whose member names are known.
-func (d *Decoder) shaped(level, start, depth, seen int, wrapped *later, ok bool) bool {
+func (d *Decoder) shaped(level, start, depth, seen int, wrapped later, ok bool) bool {
 	again := func(shape string, whole bool, read func() bool) bool {
 		d.shape(shape)
 		d.pos, d.depth, d.reason = start, depth, ""
