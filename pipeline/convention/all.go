@@ -13,11 +13,11 @@ func All() []Convention {
 		GoogleADK{},
 		Mastra{},
 		LangSmith{},
-		strands{},
-		openInference{},
+		Strands{},
+		OpenInference{},
 		VercelAI{},
 		Traceloop{},
-		otelGenAI{},
+		OTelGenAI{},
 	}
 }
 

@@ -30,7 +30,7 @@ func (Mastra) Exports(r *Record) Content {
 	a := r.Attributes
 	c := genAIExports(r)
 	if a.Has("openinference.span.kind") {
-		c |= openInference{}.Exports(r)
+		c |= OpenInference{}.Exports(r)
 	}
 	if a.Has("mastra.model_step.input") {
 		c |= ContentUserPrompt | ContentToolArguments | ContentToolResults | ContentSkillCatalogue | ContentSkillBody
@@ -83,13 +83,13 @@ func (Mastra) Events(r *Record, emit func(Event)) {
 func mastraArize(r *Record, t *teller, kind string, emit func(Event)) {
 	switch kind {
 	case "model_generation":
-		t.tellAt(r.end(), openInference{}.usage(r, "", false))
+		t.tellAt(r.end(), OpenInference{}.usage(r, "", false))
 	case "model_step", "model_inference":
 		t.meta.Witness = r.Row.ScopeName + "/" + kind
 		mastraInput(r, t, firstKey(r.Attributes, "mastra."+kind+".input", "input.value"))
 		mastraOutput(r, t, firstKey(r.Attributes, "mastra."+kind+".output", "output.value"))
 	default:
-		openInference{}.Events(r, emit)
+		OpenInference{}.Events(r, emit)
 	}
 }
 

@@ -6,20 +6,23 @@ import (
 	"github.com/tracejury/tracejury/pipeline/otlp"
 )
 
-// openInference reads OpenInference (Arize): spans by openinference.span.kind, messages flattened into numbered attributes
+// OpenInference reads OpenInference (Arize): spans by openinference.span.kind, messages flattened into numbered attributes
 // and, richer and less lossy, as the request and response bodies in input.value and output.value.
-type openInference struct{}
+type OpenInference struct{}
 
-func (openInference) Name() string { return "openinference" }
+// Name implements [Convention].
+func (OpenInference) Name() string { return "openinference" }
 
-func (openInference) Match(r *Record) bool {
+// Match implements [Convention].
+func (OpenInference) Match(r *Record) bool {
 	return !r.isLog() && (r.Attributes.Has("openinference.span.kind") || r.Attributes.Has("llm.input_messages.0.message.role"))
 }
 
-func (openInference) Internal(*Record) bool { return false }
+// Internal implements [Convention].
+func (OpenInference) Internal(*Record) bool { return false }
 
 // framework is what was instrumented, from the scope's name.
-func (openInference) framework(r *Record) string {
+func (OpenInference) framework(r *Record) string {
 	s := r.Row.ScopeName
 	for _, p := range [...]string{"openinference.instrumentation.", "openinference-instrumentation-"} {
 		if i := strings.LastIndex(s, p); i >= 0 {
@@ -29,7 +32,8 @@ func (openInference) framework(r *Record) string {
 	return ""
 }
 
-func (c openInference) Events(r *Record, emit func(Event)) {
+// Events implements [Convention].
+func (c OpenInference) Events(r *Record, emit func(Event)) {
 	t := newTeller(r, c.Name(), emit)
 	kind := strings.ToUpper(r.Attributes.Str("openinference.span.kind"))
 	t.meta.Witness = r.Row.ScopeName + "/" + kind
@@ -64,7 +68,7 @@ func (c openInference) Events(r *Record, emit func(Event)) {
 }
 
 // model emits an LLM span.
-func (c openInference) model(r *Record, t *teller) {
+func (c OpenInference) model(r *Record, t *teller) {
 	a := r.Attributes
 	start, end := r.Row.StartedUnixNano, r.end()
 	var req, resp exchange
@@ -119,7 +123,7 @@ func content(msgs []message) int {
 	return n
 }
 
-func (openInference) usage(r *Record, responseID string, total bool) *Usage {
+func (OpenInference) usage(r *Record, responseID string, total bool) *Usage {
 	a := r.Attributes
 	return &Usage{
 		Model:            a.Str("llm.response.model_name", "llm.model_name", "llm.request.model_name"),
@@ -136,7 +140,7 @@ func (openInference) usage(r *Record, responseID string, total bool) *Usage {
 }
 
 // tool emits a TOOL span. Its own result is often a message dump that alone tells the call's id.
-func (c openInference) tool(r *Record, t *teller) {
+func (c OpenInference) tool(r *Record, t *teller) {
 	a := r.Attributes
 	name := a.Str("tool.name", "tool_call.function.name")
 	if name == "" {
@@ -208,7 +212,7 @@ func firstParagraph(s string) string {
 }
 
 // summary emits what an agent or root chain repeats of the calls below it.
-func (c openInference) summary(r *Record, t *teller) {
+func (c OpenInference) summary(r *Record, t *teller) {
 	a := r.Attributes
 	t.meta.Summary = true
 	if s := a.Str("input.value"); s != "" {
@@ -249,7 +253,7 @@ func lastAnswer(msgs []message) []message {
 }
 
 // definitions emits tool definitions from the numbered attributes, else from the request body.
-func (openInference) definitions(a Attributes, t *teller, body tree) {
+func (OpenInference) definitions(a Attributes, t *teller, body tree) {
 	flat := numbered(a, "llm.tools.")
 	if len(flat) == 0 {
 		if body != nil {
@@ -266,7 +270,8 @@ func (openInference) definitions(a Attributes, t *teller, body tree) {
 	tellDefinitions(t, list)
 }
 
-func (openInference) Exports(r *Record) Content {
+// Exports implements [Convention].
+func (OpenInference) Exports(r *Record) Content {
 	a := r.Attributes
 	in := a.Has("input.value") || hasPrefix(a, "llm.input_messages.")
 	out := a.Has("output.value") || hasPrefix(a, "llm.output_messages.")

@@ -6,25 +6,30 @@ import (
 	"github.com/tracejury/tracejury/pipeline/otlp"
 )
 
-// otelGenAI reads OpenTelemetry's GenAI semantic conventions, 1.28 to 1.42 and genai 0.1: messages as attributes (a JSON
+// OTelGenAI reads OpenTelemetry's GenAI semantic conventions, 1.28 to 1.42 and genai 0.1: messages as attributes (a JSON
 // string or structured), as span events, as log events and as the operation.details event; MCP spans; skill attributes.
 // It is the fallback for whoever follows the convention without a reader of its own.
-type otelGenAI struct{}
+type OTelGenAI struct{}
 
-func (otelGenAI) Name() string { return "otel_genai" }
+// Name implements [Convention].
+func (OTelGenAI) Name() string { return "otel_genai" }
 
-func (otelGenAI) Match(r *Record) bool {
+// Match implements [Convention].
+func (OTelGenAI) Match(r *Record) bool {
 	if r.isLog() {
 		return strings.HasPrefix(r.Row.Name, "gen_ai.") || hasPrefix(r.Attributes, "gen_ai.")
 	}
 	return hasPrefix(r.Attributes, "gen_ai.") || r.Attributes.Has("mcp.method.name") || hasGenAIEvent(r)
 }
 
-func (otelGenAI) Internal(*Record) bool { return false }
+// Internal implements [Convention].
+func (OTelGenAI) Internal(*Record) bool { return false }
 
-func (c otelGenAI) Exports(r *Record) Content { return genAIExports(r) }
+// Exports implements [Convention].
+func (c OTelGenAI) Exports(r *Record) Content { return genAIExports(r) }
 
-func (c otelGenAI) Events(r *Record, emit func(Event)) {
+// Events implements [Convention].
+func (c OTelGenAI) Events(r *Record, emit func(Event)) {
 	t := newTeller(r, c.Name(), emit)
 	genAITell(r, t, genAIStyle{harness: c.Name()})
 }

@@ -2,14 +2,16 @@ package convention
 
 import "strings"
 
-// strands reads Strands Agents, Python and TypeScript, in its three modes: span events with Bedrock blocks, the latest
+// Strands reads Strands Agents, Python and TypeScript, in its three modes: span events with Bedrock blocks, the latest
 // convention's operation.details events (several a span, each with a part), and attributes. The scope name of the
 // TypeScript SDK is the service's own, so it is known by attributes that only Strands writes.
-type strands struct{}
+type Strands struct{}
 
-func (strands) Name() string { return "strands" }
+// Name implements [Convention].
+func (Strands) Name() string { return "strands" }
 
-func (strands) Match(r *Record) bool {
+// Match implements [Convention].
+func (Strands) Match(r *Record) bool {
 	if r.isLog() {
 		return false
 	}
@@ -22,11 +24,13 @@ func (strands) Match(r *Record) bool {
 }
 
 // Internal is false even for the wrappers of a cycle: sessions need them to find the agent above a call.
-func (strands) Internal(*Record) bool { return false }
+func (Strands) Internal(*Record) bool { return false }
 
-func (strands) Exports(r *Record) Content { return genAIExports(r) }
+// Exports implements [Convention].
+func (Strands) Exports(r *Record) Content { return genAIExports(r) }
 
-func (c strands) Events(r *Record, emit func(Event)) {
+// Events implements [Convention].
+func (c Strands) Events(r *Record, emit func(Event)) {
 	t := newTeller(r, c.Name(), emit)
 	if isCycle(r) {
 		return // repeats the history of the chat below it and the answer that follows
