@@ -233,12 +233,14 @@ func TestDocuments(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	bomb := gz(strings.Repeat(docB, 1000))
-	docs, res := found(t, bomb, Options{MaxDecompressed: 1000})
-	if len(docs) < 50 || res.BytesOut != 1000 || len(res.Problems) != 1 {
-		t.Errorf("%d documents, %d bytes, problems %+v", len(docs), res.BytesOut, res.Problems)
+	long := strings.Repeat(docB, 1000)
+	for _, bomb := range []string{gz(long), zs(long), l4(long), gz(gz(long))} {
+		docs, res := found(t, bomb, Options{MaxDecompressed: 1000})
+		if len(docs) < 50 || res.BytesOut != 1000 || len(res.Problems) != 1 {
+			t.Errorf("%v: %d documents, %d bytes, problems %+v", res.Layers, len(docs), res.BytesOut, res.Problems)
+		}
 	}
-	docs, res = found(t, docA+"\n"+docB, Options{MaxDocument: 30})
+	docs, res := found(t, docA+"\n"+docB, Options{MaxDocument: 30})
 	if !slices.Equal(docs, []string{docB}) || len(res.Problems) != 1 {
 		t.Errorf("documents %q, problems %+v", docs, res.Problems)
 	}

@@ -18,6 +18,9 @@ const (
 	lz4Magic  = "\x04\x22\x4d\x18"
 )
 
+// maxWindow is the memory that one zstd frame may ask for, that of zstd --long.
+const maxWindow = 128 << 20
+
 // errTooLarge is the end of what may be decompressed.
 var errTooLarge = errors.New("over the limit of decompressed bytes")
 
@@ -173,8 +176,7 @@ func (p *peeler) member(b []byte) (int, error) {
 
 func (p *peeler) openZstd(src io.Reader) (err error) {
 	if p.zstd == nil {
-		p.zstd, err = zstd.NewReader(src, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-			zstd.WithDecoderMaxMemory(uint64(p.r.opts.MaxDecompressed)), zstd.WithDecoderMaxWindow(1<<29))
+		p.zstd, err = zstd.NewReader(src, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
 		return err
 	}
 	return p.zstd.Reset(src)

@@ -1,9 +1,11 @@
 package otlp
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
 	"slices"
+	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -262,15 +264,23 @@ func (d *Decoder) protoString(b []byte) string {
 	for ; i+8 <= len(b); i += 8 {
 		x := binary.LittleEndian.Uint64(b[i:])
 		if (x|(x-lowBits)&^x)&highBits != 0 {
-			return d.valid(b, true)
+			return d.protoText(b, i)
 		}
 	}
 	for ; i < len(b); i++ {
-		if b[i] >= 0x80 || b[i] == 0 {
-			return d.valid(b, true)
+		if b[i] >= utf8.RuneSelf || b[i] == 0 {
+			return d.protoText(b, i)
 		}
 	}
 	return alias(b)
+}
+
+// protoText is b, of which the first i bytes are known to be plain.
+func (d *Decoder) protoText(b []byte, i int) string {
+	if validUTF8(b[i:]) && bytes.IndexByte(b[i:], 0) < 0 {
+		return alias(b)
+	}
+	return d.valid(b, true)
 }
 
 // protoKeyValue pushes one KeyValue. Nearly all are a key and a value of one string or number: those are built in place.
