@@ -80,26 +80,33 @@ func (a *assigner) index() {
 	}
 	a.depth = make(map[string]int, len(a.parent))
 	for _, r := range a.rows {
-		if _, done := a.depth[r.SpanID]; !done && r.SpanID != "" {
-			a.depth[r.SpanID] = a.depthOf(r.SpanID)
-		}
+		a.findDepth(r.SpanID)
 	}
 }
 
-func (a *assigner) depthOf(span string) int {
-	d := 0
-	for range maxAncestors {
-		p, ok := a.parent[span]
-		if !ok || p == "" {
-			return d
+// findDepth notes how far below a root a span and those above it lie. A circle has no root: whatever leads into one lies at
+// maxAncestors.
+func (a *assigner) findDepth(span string) {
+	var path []string
+	onPath := map[string]bool{}
+	depth := -1 // of what lies above the path
+	for span != "" {
+		if known, ok := a.depth[span]; ok {
+			depth = known
+			break
 		}
-		if known, ok := a.depth[p]; ok {
-			return d + 1 + known
+		if onPath[span] {
+			depth = maxAncestors
+			break
 		}
-		span = p
-		d++
+		path = append(path, span)
+		onPath[span] = true
+		span = a.parent[span]
 	}
-	return d
+	for i := len(path) - 1; i >= 0; i-- {
+		depth = min(depth+1, maxAncestors)
+		a.depth[path[i]] = depth
+	}
 }
 
 // unify makes one identity of an id that several services carry in this trace: the service nearest to the root owns it, and

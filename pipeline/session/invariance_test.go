@@ -5,8 +5,6 @@ import (
 	"reflect"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/tracejury/tracejury/schema"
 )
 
@@ -19,17 +17,17 @@ func TestBuildIsInvariant(t *testing.T) {
 		t.Run(c.client+"/"+c.scenario, func(t *testing.T) {
 			rows := capturedRows(t, c.client, c.scenario)
 			want := sessionsOf(rows, Options{})
-			rapid.Check(t, func(rt *rapid.T) {
-				rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 1))
+			for seed := range uint64(12) {
+				rng := rand.New(rand.NewPCG(seed, 1))
 				mixed := append([]schema.Span(nil), rows...)
 				for range rng.IntN(len(rows) + 1) {
 					mixed = append(mixed, rows[rng.IntN(len(rows))])
 				}
 				rng.Shuffle(len(mixed), func(i, j int) { mixed[i], mixed[j] = mixed[j], mixed[i] })
 				if got := sessionsOf(mixed, Options{}); !reflect.DeepEqual(got, want) {
-					rt.Fatalf("order or duplicates reached the result:\n%s\nwant\n%s", dump(got[0]), dump(want[0]))
+					t.Fatalf("seed %d: order or duplicates reached the result:\n%s\nwant\n%s", seed, dump(got[0]), dump(want[0]))
 				}
-			})
+			}
 		})
 	}
 }

@@ -165,6 +165,9 @@ func (rd *reading) agentAbove(s spanID, self bool) (at spanID, found bool) {
 	return at, found
 }
 
+// maxAgentDepth bounds how deep agents start agents.
+const maxAgentDepth = 64
+
 // resolveAgents gives every event its agent. An agent below another that makes model calls of its own is nested; an agent
 // span that only wraps others is no agent above them.
 func (rd *reading) resolveAgents() {
@@ -192,7 +195,8 @@ func (rd *reading) resolveAgents() {
 	haveMain := false
 	for _, s := range order {
 		a := rd.agents[s]
-		for at := s; ; {
+		at := s
+		for range maxAgentDepth { // parents may be a circle
 			up, ok := rd.agentAbove(at, false)
 			if !ok {
 				break
