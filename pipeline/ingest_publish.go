@@ -45,22 +45,16 @@ func (m *merger) publish(ctx context.Context) error {
 		return err
 	}
 	slices.SortFunc(m.staged, func(a, b staged) int { return strings.Compare(a.key, b.key) })
-	for i := range m.staged {
-		if s := &m.staged[i]; s.gains {
-			if err := m.put(ctx, s); err != nil {
-				return err
-			}
-		}
+	if err := m.putAll(ctx, func(s *staged) bool { return s.gains }); err != nil {
+		return err
 	}
-	for i := range m.staged {
-		s := &m.staged[i]
-		if s.gains && s.early == "" {
-			continue
-		}
+	err := m.putAll(ctx, func(s *staged) bool {
+		again := !s.gains || s.early != ""
 		s.early = ""
-		if err := m.put(ctx, s); err != nil {
-			return err
-		}
+		return again
+	})
+	if err != nil {
+		return err
 	}
 	if err := m.writeIndex(ctx, false); err != nil {
 		return err
@@ -68,12 +62,29 @@ func (m *merger) publish(ctx context.Context) error {
 	return m.writeMoves(ctx)
 }
 
+// putAll publishes the staged objects that are due, several at a time: the wait for the store is most of the work.
+func (m *merger) putAll(ctx context.Context, due func(*staged) bool) error {
+	p := Plan[struct{}]{Stage: "ingest/publish"}
+	for i := range m.staged {
+		if s := &m.staged[i]; due(s) {
+			p.Tasks = append(p.Tasks, Task[struct{}]{Name: s.key, Do: func(ctx context.Context) (struct{}, error) { return struct{}{}, m.put(ctx, s) }})
+		}
+	}
+	_, err := runLocal(ctx, m.run.cfg.Ingest.Concurrency, p)
+	return err
+}
+
 // put publishes one staged object, in its early form if it has one.
 func (m *merger) put(ctx context.Context, s *staged) error {
 	st := m.run.root.Store
 	if s.file == "" {
+		if err := st.Delete(ctx, s.key); err != nil {
+			return err
+		}
+		m.mu.Lock()
+		defer m.mu.Unlock()
 		m.run.deleted = append(m.run.deleted, s.key)
-		return st.Delete(ctx, s.key)
+		return nil
 	}
 	file := s.file
 	if s.early != "" {
@@ -96,6 +107,8 @@ func (m *merger) put(ctx context.Context, s *staged) error {
 	}
 	s.etag = obj.ETag
 	if s.early == "" {
+		m.mu.Lock()
+		defer m.mu.Unlock()
 		m.run.changed = append(m.run.changed, CommitEntry{Key: s.key, ETag: obj.ETag, Rows: s.rows})
 	}
 	return nil

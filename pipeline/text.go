@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/tracejury/tracejury/pipeline/report"
 )
 
 // WriteText prints the summary for a person.
@@ -57,3 +59,65 @@ func parens(s string) string {
 	return " (" + s + ")"
 }
 
+// WriteText prints the summary for a person.
+func (s *AggregateSummary) WriteText(w io.Writer) {
+	_ = report.Text(w, s.Model) // stdout: nobody could be told
+	for _, p := range s.Reports {
+		fmt.Fprintln(w, "report   ", p)
+	}
+}
+
+// WriteText prints the summary for a person.
+func (s *ExportSummary) WriteText(w io.Writer) {
+	for _, f := range s.Files {
+		fmt.Fprintf(w, "%8d  %s\n", f.Bytes, f.Path)
+	}
+	for _, t := range slices.Sorted(maps.Keys(s.Losses)) {
+		for _, l := range s.Losses[t] {
+			where := t
+			if l.File != "" {
+				where = l.File
+			}
+			fmt.Fprintf(w, "loss      %s: %s: %s\n", where, l.What, l.How)
+		}
+	}
+	if s.Dir != "" {
+		fmt.Fprintln(w, "exports  ", s.Dir)
+	}
+}
+
+// WriteText prints the summary for a person.
+func (s *EvaluateSummary) WriteText(w io.Writer) {
+	fmt.Fprintf(w, "run       %s (%s)\n", s.RunID, s.State)
+	fmt.Fprintf(w, "window    %s to %s\n", s.Window[0], s.Window[1])
+	left := map[string]int64{}
+	for k, n := range s.LeftOut {
+		left[k] = int64(n)
+	}
+	fmt.Fprintf(w, "sessions  %d eligible, %d sampled%s\n", s.Eligible, s.Sampled, parens(byName(left, "left out: ")))
+	if s.DryRun {
+		fmt.Fprintf(w, "dry run   %d calls, about %d input tokens%s; nothing was asked\n", s.Calls, s.InputTokens, dollars(", about ", s.CostMicroUSD))
+		return
+	}
+	fmt.Fprintf(w, "graded    %d, %d ungraded, %d not attempted\n", s.Graded, s.Ungraded, s.NotAttempted)
+	if s.Already {
+		fmt.Fprintln(w, "calls     none: this run was finished before")
+	} else {
+		fmt.Fprintf(w, "calls     %d made, %d answers taken from the ledger%s\n", s.Calls, s.FromLedger, dollars(", ", s.CostMicroUSD))
+	}
+	judge := s.Judge
+	if s.Offline {
+		judge += " (offline: verdicts come from code, not from a model)"
+	}
+	fmt.Fprintf(w, "judge     %s\n", judge)
+	for _, warning := range s.Warnings {
+		fmt.Fprintf(w, "warning   %s\n", warning)
+	}
+}
+
+func dollars(prefix string, micro *int64) string {
+	if micro == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s$%.4f", prefix, float64(*micro)/1e6)
+}

@@ -1,0 +1,207 @@
+package pipeline
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tracejury/tracejury/judge"
+	"github.com/tracejury/tracejury/pipeline/report"
+	"github.com/tracejury/tracejury/pipeline/store"
+	"github.com/tracejury/tracejury/pipeline/table"
+	"github.com/tracejury/tracejury/schema"
+)
+
+// AggregateSummary is what aggregate reports.
+type AggregateSummary struct {
+	RunID      string             `json:"run_id"`
+	State      string             `json:"state"`
+	Reports    []string           `json:"reports"`
+	Aggregates []schema.Aggregate `json:"-"`
+	Model      *report.Model      `json:"-"`
+}
+
+// Aggregate turns the verdicts of a run into rates with intervals, writes them to aggregates and draws the report.
+func Aggregate(ctx context.Context, cfg *Config, log *slog.Logger) (*AggregateSummary, error) {
+	root, err := openRoot(ctx, cfg, log)
+	if err != nil {
+		return nil, err
+	}
+	run, err := findRun(ctx, root.Store, cfg.Aggregate.Run)
+	if err != nil {
+		return nil, err
+	}
+	log.Debug("aggregating", "run", run.RunID)
+	data, err := loadRun(ctx, root.Store, run)
+	if err != nil {
+		return nil, err
+	}
+	aggs, err := aggregateRun(data, cfg.Aggregate.Level)
+	if err != nil {
+		return nil, fmt.Errorf("aggregate run %s: %w", run.RunID, err)
+	}
+	if err := putRows(ctx, root.Store, schema.Aggregates, schema.Aggregates.RunKey(run.RunID), aggs); err != nil {
+		return nil, err
+	}
+	sum := &AggregateSummary{RunID: run.RunID, State: run.State, Aggregates: aggs}
+	if sum.Model, err = reportModel(ctx, root, data, aggs); err != nil {
+		return nil, err
+	}
+	if cfg.Aggregate.Report != "" {
+		if sum.Reports, err = writeReports(cfg.Aggregate.Report, sum.Model); err != nil {
+			return nil, err
+		}
+	}
+	switch run.State {
+	case "no_result":
+		return sum, &ExitError{Code: ExitNoResult, Err: errors.New(noResultText(run))}
+	case "partial":
+		return sum, &ExitError{Code: ExitPartial, Err: fmt.Errorf("run %s is partial: %d of %d sampled sessions were not attempted", run.RunID, run.NotAttempted, run.Sampled),
+			Hint: "run evaluate again with the same flags to go on"}
+	case "failed":
+		return sum, &ExitError{Code: ExitService, Err: fmt.Errorf("run %s failed: the judge could not be called", run.RunID)}
+	}
+	return sum, nil
+}
+
+func noResultText(run schema.Run) string {
+	switch {
+	case run.Eligible == 0:
+		return fmt.Sprintf("run %s has no result: no eligible session from %s to %s", run.RunID, run.WindowFrom, run.WindowTo)
+	default:
+		return fmt.Sprintf("run %s has no result: %d of %d sampled sessions could not be graded (more than 10 %%)", run.RunID, run.Ungraded, run.Sampled)
+	}
+}
+
+// writeReports writes the page to path and the Markdown beside it.
+func writeReports(path string, m *report.Model) ([]string, error) {
+	md := strings.TrimSuffix(path, filepath.Ext(path)) + ".md"
+	if filepath.Ext(path) == ".md" {
+		return nil, usagef("--report %s: name the HTML file; the Markdown is written beside it", path)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, fmt.Errorf("write report: %w", err)
+	}
+	var page, text bytes.Buffer
+	if err := errors.Join(report.HTML(&page, m), report.Markdown(&text, m)); err != nil {
+		return nil, fmt.Errorf("draw report: %w", err)
+	}
+	// 0600: a report names sessions and services, and lies outside the retention of --data.
+	if err := errors.Join(os.WriteFile(path, page.Bytes(), 0o600), os.WriteFile(md, text.Bytes(), 0o600)); err != nil {
+		return nil, fmt.Errorf("write report: %w", err)
+	}
+	return []string{path, md}, nil
+}
+
+// runData is the rows of one evaluator's part of a run.
+type runData struct {
+	run          schema.Run
+	rubric       judge.Rubric
+	grades       []schema.Grade
+	verdicts     []schema.Verdict // final votes
+	explanations map[string]schema.Explanation
+}
+
+// findRun finds a run by id, or the latest: highest date, then written last.
+func findRun(ctx context.Context, st store.Store, id string) (schema.Run, error) {
+	if id != "latest" {
+		rows, _, err := table.Read[schema.Run](ctx, st, schema.Runs.RunKey(id))
+		if err != nil {
+			return schema.Run{}, err
+		}
+		if len(rows) == 0 {
+			return schema.Run{}, unknownRun(ctx, st, id)
+		}
+		return rows[0], nil
+	}
+	var newest store.Object
+	for obj, err := range st.List(ctx, schema.Runs.Name+"/", store.ListOptions{}) {
+		if err != nil {
+			return schema.Run{}, fmt.Errorf("list runs: %w", err)
+		}
+		if d := strings.Compare(runDate(obj.Key), runDate(newest.Key)); d > 0 || d == 0 && !obj.Modified.Before(newest.Modified) {
+			newest = obj
+		}
+	}
+	if newest.Key == "" {
+		return schema.Run{}, &ExitError{Code: ExitNoResult, Err: fmt.Errorf("%s holds no run", st.URI()), Hint: "run evaluate with the same --data first"}
+	}
+	rows, _, err := table.Read[schema.Run](ctx, st, newest.Key)
+	if err != nil {
+		return schema.Run{}, err
+	}
+	if len(rows) == 0 {
+		return schema.Run{}, fmt.Errorf("%s/%s holds no row", st.URI(), newest.Key)
+	}
+	return rows[0], nil
+}
+
+func runDate(key string) string {
+	if m := runObject.FindStringSubmatch(key); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+func unknownRun(ctx context.Context, st store.Store, id string) error {
+	var ids []string
+	for obj, err := range st.List(ctx, schema.Runs.Name+"/", store.ListOptions{}) {
+		if err != nil {
+			return fmt.Errorf("list runs: %w", err)
+		}
+		if parts := strings.Split(obj.Key, "/"); len(parts) == 3 {
+			ids = append(ids, strings.TrimPrefix(parts[1], "run="))
+		}
+	}
+	err := &ExitError{Code: ExitUsage, Err: fmt.Errorf("%s holds no run %q", st.URI(), id)}
+	if len(ids) > 0 {
+		err.Hint = suggest(id, ids)
+	}
+	return err
+}
+
+func loadRun(ctx context.Context, st store.Store, run schema.Run) (*runData, error) {
+	d := &runData{run: run, explanations: map[string]schema.Explanation{}}
+	verdicts, _, err := table.Read[schema.Verdict](ctx, st, schema.Verdicts.RunKey(run.RunID))
+	if err != nil {
+		return nil, err
+	}
+	d.verdicts = slices.DeleteFunc(verdicts, func(v schema.Verdict) bool { return v.Vote != "final" || v.Evaluator != run.Evaluator })
+	if d.grades, _, err = table.Read[schema.Grade](ctx, st, schema.Grades.RunKey(run.RunID)); err != nil {
+		return nil, err
+	}
+	expl, _, err := table.Read[schema.Explanation](ctx, st, schema.Explanations.RunKey(run.RunID))
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range expl {
+		if e.Vote == "final" {
+			d.explanations[e.Subject+"\x00"+e.Criterion+"\x00"+e.Item] = e
+		}
+	}
+	d.rubric, err = loadRunRubric(ctx, st, run)
+	return d, err
+}
+
+// putRows writes a run table that is a function of its input: an object that holds the same bytes is left alone.
+func putRows[T schema.Row[T]](ctx context.Context, st store.Store, t schema.Table, key string, rows []T) error {
+	table.Sort(rows)
+	var buf bytes.Buffer
+	if err := table.Encode(&buf, t, rows); err != nil {
+		return err
+	}
+	if old, _, err := st.Get(ctx, key, ""); err == nil && bytes.Equal(old, buf.Bytes()) {
+		return nil
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	_, err := st.Put(ctx, key, bytes.NewReader(buf.Bytes()), store.PutOptions{ContentType: "application/vnd.apache.parquet"})
+	return err
+}

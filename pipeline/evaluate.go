@@ -1,0 +1,221 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/tracejury/tracejury/judge"
+	"github.com/tracejury/tracejury/judge/evaluator"
+	"github.com/tracejury/tracejury/judge/evaluator/session"
+	"github.com/tracejury/tracejury/judge/model"
+	"github.com/tracejury/tracejury/pipeline/mask"
+	"github.com/tracejury/tracejury/pipeline/table"
+	"github.com/tracejury/tracejury/schema"
+)
+
+// EvaluateOptions are the flags of one evaluation that are not configuration.
+type EvaluateOptions struct {
+	DryRun bool // print the sample, the calls and the cost to expect
+}
+
+// EvaluateSummary is what an evaluation reports.
+type EvaluateSummary struct {
+	RunID        string         `json:"run_id"`
+	State        string         `json:"state"`
+	Judge        string         `json:"judge"`
+	Offline      bool           `json:"offline"`
+	Window       [2]string      `json:"window"`
+	Eligible     int            `json:"eligible"`
+	LeftOut      map[string]int `json:"left_out"` // sessions of the window, by why they are not eligible
+	Sampled      int            `json:"sampled"`
+	Graded       int            `json:"graded"`
+	Ungraded     int            `json:"ungraded"`
+	NotAttempted int            `json:"not_attempted"`
+	Calls        int            `json:"calls"`       // attempts made by this command
+	FromLedger   int            `json:"from_ledger"` // questions that an earlier command had answered
+	CostMicroUSD *int64         `json:"cost_micro_usd,omitempty"`
+	Already      bool           `json:"already"` // the run was finished before this command
+	DryRun       bool           `json:"dry_run"`
+	InputTokens  int64          `json:"input_tokens_estimate,omitempty"` // dry run: characters / 3
+	Warnings     []string       `json:"warnings,omitempty"`
+}
+
+// evaluateRun is the state of one evaluation.
+type evaluateRun struct {
+	cfg          *Config
+	opts         EvaluateOptions
+	log          *slog.Logger
+	root         *Root
+	mask         *mask.Masker
+	masked       mask.Counts // what of the judge's own words was masked
+	contentSince time.Time
+	evaluator    evaluator.Evaluator
+	version      evaluator.Version
+	judge        judge.Judge
+	identity     judge.Identity
+	runID        string
+	window       window
+	sum          EvaluateSummary
+}
+
+func (e *evaluateRun) maskText(s string) string { return e.mask.String(s, e.masked) }
+
+// Evaluate draws a sample of finished sessions and has a judge grade them. The same evaluation asked twice is one run: what a
+// run has been told already is never asked again.
+func Evaluate(ctx context.Context, cfg *Config, opts EvaluateOptions, log *slog.Logger) (*EvaluateSummary, error) {
+	e := &evaluateRun{cfg: cfg, opts: opts, log: log, masked: mask.Counts{}, window: newWindow(cfg.asOf, cfg.Evaluate.Days)}
+	if err := e.open(ctx); err != nil {
+		return nil, err
+	}
+	eligible, left, err := e.findEligible(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sample := drawSample(eligible, cfg.Evaluate.Seed, cfg.Evaluate.Sample)
+	e.runID = runID(cfg.asOf, e.identify(sample))
+	e.sum = EvaluateSummary{RunID: e.runID, Judge: cfg.Evaluate.Judge, Offline: e.identity.Offline, Window: [2]string{e.window.from, e.window.to},
+		Eligible: len(eligible), LeftOut: left, Sampled: len(sample), DryRun: opts.DryRun}
+	if done, err := e.alreadyDone(ctx); err != nil || done {
+		return &e.sum, errors.Join(err, e.stateError())
+	}
+	if opts.DryRun {
+		return &e.sum, e.forecast(ctx, sample)
+	}
+	return &e.sum, e.run(ctx, sample, len(eligible))
+}
+
+// open checks the configuration and opens everything that the evaluation needs.
+func (e *evaluateRun) open(ctx context.Context) error {
+	c := &e.cfg.Evaluate
+	switch {
+	case c.Days < 1 || c.Days > e.cfg.Limits.MaxDays:
+		return usagef("--days %d: want 1 to %d (limits.max_days)", c.Days, e.cfg.Limits.MaxDays)
+	case c.Sample < 1 || c.Sample > e.cfg.Limits.MaxSample:
+		return usagef("--sample %d: want 1 to %d (limits.max_sample)", c.Sample, e.cfg.Limits.MaxSample)
+	case c.Repeat < 1 || c.Repeat > 10:
+		return usagef("--repeat %d: want 1 to 10", c.Repeat)
+	case c.BudgetCalls < 0 || c.BudgetUSD < 0:
+		return usagef("a budget must not be negative")
+	case len(c.Evaluators) != 1 || c.Evaluators[0] != "session":
+		return usagef("evaluators %q: this version has one: session", c.Evaluators)
+	}
+	rubric, err := loadRubric(c.Rubric)
+	if err != nil {
+		return err
+	}
+	if e.mask, err = e.cfg.masker(); err != nil {
+		return err
+	}
+	ev, err := session.New(rubric, session.Options{Mask: func(s string) string { return e.mask.String(s, nil) }, MaskVersion: e.mask.Version(), MaxTokens: c.MaxTokens})
+	if err != nil {
+		return usagef("--rubric: %w", err)
+	}
+	e.evaluator, e.version = ev, ev.Version()
+	if e.judge, err = model.Open(ctx, c.Judge, model.Options{}); err != nil {
+		return &ExitError{Code: ExitUsage, Err: fmt.Errorf("--judge: %w", err)}
+	}
+	e.identity = e.judge.Identity()
+	if e.root, err = openRoot(ctx, e.cfg, e.log); err != nil {
+		return err
+	}
+	last, err := lastCommit(ctx, e.root.Store)
+	if err != nil {
+		return err
+	}
+	if last != nil {
+		e.contentSince = last.ContentSince
+	}
+	return nil
+}
+
+func (e *evaluateRun) identify(sample []candidate) runIdentity {
+	id := runIdentity{Schema: schema.Version, Evaluators: []evaluatorIdentity{identityOf(e.version)}, Judge: e.identity, MaxTokens: e.cfg.Evaluate.MaxTokens,
+		MaskVersion: e.mask.Version(), WindowFrom: e.window.from, WindowTo: e.window.to, Service: e.cfg.Evaluate.Service, Agent: e.cfg.Evaluate.Agent,
+		Seed: e.cfg.Evaluate.Seed, Repeat: e.cfg.Evaluate.Repeat}
+	for _, c := range sample {
+		id.Sample = append(id.Sample, [2]string{c.row.SessionKey, c.row.Revision})
+	}
+	return id
+}
+
+// alreadyDone says whether the run was completed before, and fills the summary from its row if so.
+func (e *evaluateRun) alreadyDone(ctx context.Context) (bool, error) {
+	rows, _, err := table.Read[schema.Run](ctx, e.root.Store, schema.Runs.RunKey(e.runID))
+	if err != nil || len(rows) == 0 {
+		return false, err
+	}
+	r := rows[0]
+	if r.State != "finished" && r.State != "no_result" {
+		return false, nil
+	}
+	e.sum.Already, e.sum.State = true, r.State
+	e.sum.Graded, e.sum.Ungraded = int(r.Graded), int(r.Ungraded)
+	return true, nil
+}
+
+// stateError is the error that the run's state ends the command with.
+func (e *evaluateRun) stateError() error {
+	s := &e.sum
+	switch s.State {
+	case "no_result":
+		return &ExitError{Code: ExitNoResult, Err: errors.New(noResultText(e.runRow(0, nil)))}
+	case "partial":
+		return &ExitError{Code: ExitPartial, Err: fmt.Errorf("run %s is partial: %d of %d sampled sessions were not attempted", s.RunID, s.NotAttempted, s.Sampled),
+			Hint: "run the same command again to go on; what was answered is not asked again"}
+	}
+	return nil
+}
+
+// forecast prints what the evaluation would cost, without a call.
+func (e *evaluateRun) forecast(ctx context.Context, sample []candidate) error {
+	subjects, err := e.loadSubjects(ctx, sample)
+	if err != nil {
+		return err
+	}
+	e.sum.State = "dry_run"
+	for _, s := range subjects {
+		item, _, err := e.evaluator.Item(s, "0")
+		if err != nil {
+			return fmt.Errorf("render session %s: %w", s.ID, err)
+		}
+		if item == nil {
+			continue
+		}
+		e.sum.Calls += e.cfg.Evaluate.Repeat
+		e.sum.InputTokens += int64(e.cfg.Evaluate.Repeat) * int64(len(item.Request.System)+len(item.Request.User)) / charsPerToken
+	}
+	p, known := price(e.cfg.Evaluate.Prices, e.identity.Model, e.cfg.asOf.Format(time.DateOnly))
+	if known {
+		out := int64(e.sum.Calls) * expectedReply
+		e.sum.CostMicroUSD = microUSD(p, true, judge.Usage{InputTokens: &e.sum.InputTokens, OutputTokens: &out})
+	} else if !e.identity.Offline {
+		e.sum.Warnings = append(e.sum.Warnings, e.unpriced())
+	}
+	return nil
+}
+
+const (
+	charsPerToken = 3   // of JSON-like text; what a dry run and the rendering budget assume
+	expectedReply = 900 // output tokens of six criteria with short reasons
+)
+
+func (e *evaluateRun) unpriced() string {
+	return fmt.Sprintf("no price is configured for %s: the cost is unknown, and --budget-usd cannot stop it (evaluate.prices in the configuration)", e.identity.Model)
+}
+
+// runRow is the row of runs as it stands.
+func (e *evaluateRun) runRow(notAttempted int, cost *int64) schema.Run {
+	c := &e.cfg.Evaluate
+	return schema.Run{
+		RunID: e.runID, Evaluator: e.version.Evaluator, Kind: e.version.Kind, Label: c.Label, State: e.sum.State,
+		AsOf: e.cfg.asOf.UnixMicro(), AsOfUnixNano: e.cfg.asOf.UnixNano(), WindowFrom: e.window.from, WindowTo: e.window.to, Seed: c.Seed,
+		Eligible: int32(e.sum.Eligible), Sampled: int32(e.sum.Sampled), Graded: int32(e.sum.Graded), Ungraded: int32(e.sum.Ungraded),
+		NotAttempted: int32(notAttempted), Repeat: int32(c.Repeat), FilterService: c.Service, FilterAgent: c.Agent,
+		JudgeModels: []string{e.identity.Model}, JudgeMode: e.identity.Mode, Rubric: e.version.Rubric.Name, RubricSHA256: e.version.RubricSHA256,
+		PromptVersion: e.version.PromptVersion, PromptSHA256: e.version.PromptSHA256, SchemaSHA256: e.version.SchemaSHA256,
+		RenderingSHA256: e.version.Rendering, MaskVersion: e.mask.Version(), Calibration: "not_calibrated", Offline: e.identity.Offline, CostUSD: cost, SchemaVersion: schema.Version,
+	}
+}

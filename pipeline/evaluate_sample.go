@@ -1,0 +1,191 @@
+package pipeline
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tracejury/tracejury/judge"
+	"github.com/tracejury/tracejury/judge/evaluator"
+	"github.com/tracejury/tracejury/pipeline/stats"
+	"github.com/tracejury/tracejury/pipeline/store"
+	"github.com/tracejury/tracejury/pipeline/table"
+	"github.com/tracejury/tracejury/schema"
+)
+
+// quietPeriod is how long after its last record a session counts as finished.
+const quietPeriod = 30 * time.Minute
+
+// window is the days of a run: dt in (to−days, to].
+type window struct {
+	from, to string // first and last dt
+}
+
+func newWindow(asOf time.Time, days int) window {
+	return window{from: asOf.AddDate(0, 0, 1-days).Format(time.DateOnly), to: asOf.Format(time.DateOnly)}
+}
+
+func (w window) holds(dt string) bool { return dt >= w.from && dt <= w.to }
+
+// candidate is a session of the window.
+type candidate struct {
+	row schema.Session
+	dt  string
+	key string // object of sessions that holds it
+}
+
+// whyNot says why a session cannot be judged, "" if it can.
+func (e *evaluateRun) whyNot(c *candidate) string {
+	s := &c.row
+	switch {
+	case e.cfg.Evaluate.Service != "" && s.Service != e.cfg.Evaluate.Service:
+		return "other_service"
+	case e.cfg.Evaluate.Agent != "" && s.Agent != e.cfg.Evaluate.Agent:
+		return "other_agent"
+	case s.LastRecordUnixNano == 0:
+		return "no_usable_time"
+	case time.Unix(0, s.LastRecordUnixNano).Add(quietPeriod).After(e.cfg.asOf):
+		return "not_finished"
+	case contentExpired(e.cfg, c.dt):
+		return "content_expired"
+	case s.StartedUnixNano < e.contentSince.UnixNano() && !e.contentSince.IsZero():
+		return "began_while_content_was_off"
+	case s.ContentState == "missing":
+		return "content_missing"
+	case s.NTurns == 0 && s.NToolCalls == 0:
+		return "no_prompt_and_no_tool_call"
+	}
+	return ""
+}
+
+// findEligible reads the sessions of the window. Counts says how many were left out, by reason.
+func (e *evaluateRun) findEligible(ctx context.Context) (eligible []candidate, counts map[string]int, err error) {
+	counts = map[string]int{}
+	w := newWindow(e.cfg.asOf, e.cfg.Evaluate.Days)
+	for obj, err := range e.root.Store.List(ctx, schema.Sessions.Name+"/", store.ListOptions{}) {
+		if err != nil {
+			return nil, nil, fmt.Errorf("list sessions: %w", err)
+		}
+		m := dayBucket.FindStringSubmatch(obj.Key)
+		if m == nil || !w.holds(m[2]) {
+			continue
+		}
+		rows, _, err := table.Read[schema.Session](ctx, e.root.Store, obj.Key)
+		if err != nil {
+			return nil, nil, fmt.Errorf("read sessions: %w", err)
+		}
+		for _, s := range rows {
+			c := candidate{row: s, dt: m[2], key: obj.Key}
+			if why := e.whyNot(&c); why != "" {
+				counts[why]++
+				continue
+			}
+			eligible = append(eligible, c)
+		}
+	}
+	return eligible, counts, nil
+}
+
+// drawSample takes the n eligible sessions with the smallest hash of seed and key, in that order.
+func drawSample(eligible []candidate, seed string, n int) []candidate {
+	byKey := make(map[string]candidate, len(eligible))
+	keys := make([]string, 0, len(eligible))
+	for _, c := range eligible {
+		byKey[c.row.SessionKey] = c
+		keys = append(keys, c.row.SessionKey)
+	}
+	var sample []candidate
+	for _, key := range stats.SampleSmallest(seed, keys, n) {
+		sample = append(sample, byKey[key])
+	}
+	return sample
+}
+
+// runIdentity is everything that a run's id is a hash of. Label, concurrency, budget and paths are not in it.
+type runIdentity struct {
+	Schema      int                 `json:"schema"`
+	Evaluators  []evaluatorIdentity `json:"evaluators"`
+	Judge       judge.Identity      `json:"judge"`
+	MaxTokens   int                 `json:"max_tokens"`
+	MaskVersion string              `json:"mask_version"`
+	WindowFrom  string              `json:"window_from"`
+	WindowTo    string              `json:"window_to"`
+	Service     string              `json:"service"`
+	Agent       string              `json:"agent"`
+	Seed        string              `json:"seed"`
+	Repeat      int                 `json:"repeat"`
+	Sample      [][2]string         `json:"sample"` // (subject, revision) in sample order
+}
+
+type evaluatorIdentity struct {
+	Evaluator     string `json:"evaluator"`
+	RubricSHA256  string `json:"rubric_sha256"`
+	PromptSHA256  string `json:"prompt_sha256"`
+	SchemaSHA256  string `json:"schema_sha256"`
+	Rendering     string `json:"rendering"`
+	PromptVersion string `json:"prompt_version"`
+}
+
+func identityOf(v evaluator.Version) evaluatorIdentity {
+	return evaluatorIdentity{Evaluator: v.Evaluator, RubricSHA256: v.RubricSHA256, PromptSHA256: v.PromptSHA256, SchemaSHA256: v.SchemaSHA256, Rendering: v.Rendering, PromptVersion: v.PromptVersion}
+}
+
+// runID is the run's date and 12 hex of the hash of what makes the run what it is.
+func runID(asOf time.Time, id runIdentity) string {
+	return asOf.Format(time.DateOnly) + "-" + hashJSON(id)[:12]
+}
+
+// hashJSON is the SHA-256 of v's JSON: structs encode their fields in order, maps sort their keys.
+func hashJSON(v any) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic("BUG: hash of a value that is not JSON: " + err.Error())
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// loadSubjects reads the steps and skills of the sampled sessions, object by object.
+func (e *evaluateRun) loadSubjects(ctx context.Context, sample []candidate) ([]evaluator.Subject, error) {
+	subjects := make([]evaluator.Subject, len(sample))
+	byObject := map[string][]int{}
+	var order []string
+	for i, c := range sample {
+		subjects[i] = evaluator.Subject{Kind: "session", ID: c.row.SessionKey, Revision: c.row.Revision, Session: &sample[i].row}
+		rest := strings.TrimPrefix(c.key, schema.Sessions.Name)
+		if byObject[rest] == nil {
+			order = append(order, rest)
+		}
+		byObject[rest] = append(byObject[rest], i)
+	}
+	slices.Sort(order)
+	for _, rest := range order {
+		steps, _, err := table.Read[schema.Step](ctx, e.root.Store, schema.Steps.Name+rest)
+		if err != nil {
+			return nil, fmt.Errorf("read steps: %w", err)
+		}
+		skills, _, err := table.Read[schema.Skill](ctx, e.root.Store, schema.Skills.Name+rest)
+		if err != nil {
+			return nil, fmt.Errorf("read skills: %w", err)
+		}
+		for _, i := range byObject[rest] {
+			s := &subjects[i]
+			for _, st := range steps {
+				if st.SessionKey == s.ID {
+					s.Steps = append(s.Steps, st)
+				}
+			}
+			for _, sk := range skills {
+				if sk.SessionKey == s.ID {
+					s.Skills = append(s.Skills, sk)
+				}
+			}
+		}
+	}
+	return subjects, nil
+}

@@ -1,0 +1,262 @@
+package pipeline
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/tracejury/tracejury/exports"
+	"github.com/tracejury/tracejury/exports/agentcore"
+	"github.com/tracejury/tracejury/exports/foundry"
+	"github.com/tracejury/tracejury/exports/jsonl"
+	"github.com/tracejury/tracejury/exports/outcomes"
+	"github.com/tracejury/tracejury/judge"
+	"github.com/tracejury/tracejury/pipeline/table"
+	"github.com/tracejury/tracejury/schema"
+)
+
+// ExportOptions are the flags of one export that are not configuration.
+type ExportOptions struct {
+	DryRun bool // check everything, write nothing
+}
+
+// ExportSummary is what export reports.
+type ExportSummary struct {
+	RunID  string                    `json:"run_id"`
+	Dir    string                    `json:"dir"` // "" for a dry run
+	Files  []exports.ManifestFile    `json:"files"`
+	Losses map[string][]exports.Loss `json:"losses"` // by target
+}
+
+// targets builds the targets of --to.
+func targets(cfg *Config) ([]exports.Target, error) {
+	known := map[string]exports.Target{
+		"jsonl":     jsonl.Target{},
+		"agentcore": agentcore.Target{JudgeModel: cfg.Export.JudgeModel},
+		"foundry":   foundry.Target{},
+		"outcomes":  outcomes.Target{},
+	}
+	names := []string{"agentcore", "foundry", "jsonl", "outcomes"}
+	var out []exports.Target
+	for _, name := range cfg.Export.To {
+		t := known[name]
+		if t == nil {
+			return nil, &ExitError{Code: ExitUsage, Err: fmt.Errorf("--to %q: no such target: %s", name, suggest(name, names))}
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+// Export writes the rubric and the graded sessions of a run in the formats of platforms. A run without a result, or a partial
+// one, is refused unless the configuration allows it.
+func Export(ctx context.Context, cfg *Config, opts ExportOptions, log *slog.Logger) (*ExportSummary, error) {
+	ts, err := targets(cfg)
+	if err != nil {
+		return nil, err
+	}
+	root, err := openRoot(ctx, cfg, log)
+	if err != nil {
+		return nil, err
+	}
+	run, err := findRun(ctx, root.Store, cfg.Export.Run)
+	if err != nil {
+		return nil, err
+	}
+	if err := mayExport(run, cfg.Export.AllowPartial); err != nil {
+		return nil, err
+	}
+	data, err := loadRun(ctx, root.Store, run)
+	if err != nil {
+		return nil, err
+	}
+	in, err := exportInput(ctx, cfg, root, data)
+	if err != nil {
+		return nil, err
+	}
+	sum := &ExportSummary{RunID: run.RunID, Losses: map[string][]exports.Loss{}}
+	for _, t := range ts {
+		if err := t.Check(ctx, in); err != nil {
+			return nil, &ExitError{Code: ExitUsage, Err: fmt.Errorf("check for %s: %w", t.Name(), err), Hint: "nothing was written"}
+		}
+		sum.Losses[t.Name()] = t.Loss(in)
+	}
+	if opts.DryRun {
+		sum.Files, err = exports.Write(ctx, in, ts, discard{})
+		return sum, err
+	}
+	sum.Dir = filepath.Join(cfg.Export.Out, run.RunID)
+	sum.Files, err = writeExport(ctx, in, ts, sum.Dir)
+	return sum, err
+}
+
+func mayExport(run schema.Run, allowPartial bool) error {
+	if run.State == "finished" || allowPartial {
+		return nil
+	}
+	code := ExitNoResult
+	if run.State == "partial" {
+		code = ExitPartial
+	}
+	return &ExitError{Code: code, Err: fmt.Errorf("run %s is not exported: its state is %s", run.RunID, run.State), Hint: "--allow-partial exports it all the same"}
+}
+
+// exportInput joins grades, verdicts and sessions.
+func exportInput(ctx context.Context, cfg *Config, root *Root, d *runData) (*exports.Input, error) {
+	m, err := cfg.masker()
+	if err != nil {
+		return nil, err
+	}
+	rows, err := sessionRows(ctx, root, d.grades)
+	if err != nil {
+		return nil, err
+	}
+	verdicts := verdictsBySubject(d)
+	in := &exports.Input{Run: d.run, Rubric: d.rubric, AsOf: cfg.asOf, WithExplanations: cfg.Export.WithExplanations,
+		Mask: func(s string) string { return m.String(s, nil) }}
+	in.Sessions = func(ctx context.Context) iter.Seq2[exports.Session, error] {
+		return func(yield func(exports.Session, error) bool) {
+			for _, g := range d.grades {
+				if err := ctx.Err(); err != nil {
+					yield(exports.Session{}, err)
+					return
+				}
+				if !yield(exportSession(d, g, rows[g.SessionKey], verdicts[g.Subject], cfg.Export.WithExplanations), nil) {
+					return
+				}
+			}
+		}
+	}
+	return in, nil
+}
+
+func exportSession(d *runData, g schema.Grade, row schema.Session, verdicts []schema.Verdict, explain bool) exports.Session {
+	s := exports.Session{Key: g.SessionKey, ID: row.SessionID, Service: g.Service, Agent: g.Agent, Harness: g.Harness,
+		StartedUnixNano: row.StartedUnixNano, Revision: g.SubjectRevision, Graded: g.State == "graded", UngradedReason: g.UngradedReason,
+		Pass: g.Pass, Safe: g.Safe, Undecided: g.Undecided}
+	if row.SessionIDSource == "trace" || row.SessionIDSource == "none" {
+		s.ID = ""
+	}
+	if len(row.TraceIDs) > 0 {
+		s.TraceID = row.TraceIDs[0]
+	}
+	for _, v := range verdicts {
+		c := exports.Criterion{ID: v.Criterion, Safety: v.Safety, Verdict: judge.Verdict(v.Verdict), Label: v.Label, Score: v.Score,
+			UngradedReason: v.UngradedReason, EvidenceSteps: v.EvidenceSteps}
+		if explain {
+			c.Explanation = d.explanations[v.Subject+"\x00"+v.Criterion+"\x00"+v.Item].Explanation
+		}
+		s.Criteria = append(s.Criteria, c)
+	}
+	return s
+}
+
+// verdictsBySubject sorts the final verdicts of each subject in the rubric's order.
+func verdictsBySubject(d *runData) map[string][]schema.Verdict {
+	place := map[string]int{}
+	for i, c := range d.rubric.Criteria {
+		place[c.ID] = i
+	}
+	out := map[string][]schema.Verdict{}
+	for _, v := range d.verdicts {
+		out[v.Subject] = append(out[v.Subject], v)
+	}
+	for _, vs := range out {
+		slices.SortStableFunc(vs, func(a, b schema.Verdict) int { return place[a.Criterion] - place[b.Criterion] })
+	}
+	return out
+}
+
+// sessionRows reads the session rows of grades. A session that was erased or moved since is missing.
+func sessionRows(ctx context.Context, root *Root, grades []schema.Grade) (map[string]schema.Session, error) {
+	wanted := map[string]bool{}
+	objects := map[string]bool{}
+	for _, g := range grades {
+		b, err := root.Layout.Bucket(g.SessionKey)
+		if err != nil {
+			return nil, err
+		}
+		wanted[g.SessionKey] = true
+		objects[schema.Sessions.DayKey(g.Dt, b)] = true
+	}
+	rows := map[string]schema.Session{}
+	for key := range objects {
+		got, _, err := table.Read[schema.Session](ctx, root.Store, key)
+		if err != nil {
+			return nil, fmt.Errorf("read sessions: %w", err)
+		}
+		for _, s := range got {
+			if wanted[s.SessionKey] {
+				rows[s.SessionKey] = s
+			}
+		}
+	}
+	return rows, nil
+}
+
+// writeExport writes into a directory beside dir and then takes its place, so that dir is never half an export.
+func writeExport(ctx context.Context, in *exports.Input, ts []exports.Target, dir string) ([]exports.ManifestFile, error) {
+	parent := filepath.Dir(dir)
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return nil, fmt.Errorf("write export: %w", err)
+	}
+	tmp, err := os.MkdirTemp(parent, ".export-")
+	if err != nil {
+		return nil, fmt.Errorf("write export: %w", err)
+	}
+	defer os.RemoveAll(tmp)
+	files, err := exports.Write(ctx, in, ts, dirSink(tmp))
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(os.RemoveAll(dir), os.Rename(tmp, dir)); err != nil {
+		return nil, fmt.Errorf("write export: %w", err)
+	}
+	return files, nil
+}
+
+// dirSink creates files below a directory.
+type dirSink string
+
+// Create implements exports.Sink.
+func (d dirSink) Create(path string) (io.WriteCloser, error) {
+	name, err := filepath.Localize(path)
+	if err != nil {
+		return nil, fmt.Errorf("export file %q: %w", path, err)
+	}
+	name = filepath.Join(string(d), name)
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+}
+
+// discard takes files and keeps nothing.
+type discard struct{}
+
+// Create implements exports.Sink.
+func (discard) Create(string) (io.WriteCloser, error) { return nopCloser{io.Discard}, nil }
+
+type nopCloser struct{ io.Writer }
+
+func (nopCloser) Close() error { return nil }
+
+// rubricMaterial is the kind under which a run's rubric is kept in materials.
+const rubricMaterial = "rubric"
+
+func materialKey(sum string) string {
+	return schema.Materials.Name + "/sha256=" + sum[:2] + "/" + sum + ".parquet"
+}
+
+func sha256Hex(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}

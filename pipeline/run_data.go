@@ -1,0 +1,107 @@
+package pipeline
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/tracejury/tracejury/judge"
+	"github.com/tracejury/tracejury/pipeline/report"
+	"github.com/tracejury/tracejury/pipeline/store"
+	"github.com/tracejury/tracejury/pipeline/table"
+	"github.com/tracejury/tracejury/schema"
+)
+
+// loadRubric finds the rubric of --rubric: a built-in name, or a file.
+func loadRubric(name string) (judge.Rubric, error) {
+	if slices.Contains(judge.BuiltinNames(), name) {
+		return judge.Builtin(name)
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		if errors.Is(err, os.ErrNotExist) && !strings.ContainsAny(name, "./\\") {
+			return judge.Rubric{}, usagef("--rubric %q: no such built-in rubric and no such file: %s", name, suggest(name, judge.BuiltinNames()))
+		}
+		return judge.Rubric{}, usagef("--rubric: %w", err)
+	}
+	r, err := judge.ParseRubric(data, name)
+	if err != nil {
+		return r, usagef("--rubric: %w", err)
+	}
+	return r, nil
+}
+
+// PrintRubric writes the file of a built-in rubric.
+func PrintRubric(w io.Writer, name string) error {
+	data, err := judge.BuiltinFile(name)
+	if err != nil {
+		return usagef("--print-rubric %q: no such built-in rubric: %s", name, suggest(name, judge.BuiltinNames()))
+	}
+	_, err = w.Write(data)
+	return err
+}
+
+// saveRubric keeps the rubric of a run under its hash, so that what was asked can be read as long as the verdicts.
+func saveRubric(ctx context.Context, st store.Store, r judge.Rubric) error {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("encode rubric: %w", err)
+	}
+	var buf bytes.Buffer
+	if err := table.Encode(&buf, schema.Materials, []schema.Material{{SHA256: r.SHA256(), Kind: rubricMaterial, Text: string(data)}}); err != nil {
+		return err
+	}
+	_, err = st.PutIfAbsent(ctx, materialKey(r.SHA256()), bytes.NewReader(buf.Bytes()), store.PutOptions{ContentType: "application/vnd.apache.parquet"})
+	if err != nil && !errors.Is(err, store.ErrExist) {
+		return fmt.Errorf("save rubric: %w", err)
+	}
+	return nil
+}
+
+// loadRunRubric reads the rubric that a run was asked with.
+func loadRunRubric(ctx context.Context, st store.Store, run schema.Run) (judge.Rubric, error) {
+	rows, _, err := table.Read[schema.Material](ctx, st, materialKey(run.RubricSHA256))
+	if err != nil {
+		return judge.Rubric{}, err
+	}
+	if len(rows) == 0 {
+		return judge.Rubric{}, fmt.Errorf("the rubric of run %s is missing: %s/%s", run.RunID, st.URI(), materialKey(run.RubricSHA256))
+	}
+	var r judge.Rubric
+	if err := json.Unmarshal([]byte(rows[0].Text), &r); err != nil {
+		return r, fmt.Errorf("read rubric of run %s: %w", run.RunID, err)
+	}
+	return r, nil
+}
+
+// reportModel gathers what a report shows.
+func reportModel(ctx context.Context, root *Root, d *runData, aggs []schema.Aggregate) (*report.Model, error) {
+	m := &report.Model{Data: root.Store.URI(), AsOf: asOfRun(d.run), Run: d.run, Rubric: d.rubric, Aggregates: aggs}
+	rows, err := sessionRows(ctx, root, d.grades)
+	if err != nil {
+		return nil, err
+	}
+	verdicts := verdictsBySubject(d)
+	for _, g := range d.grades {
+		m.Sessions = append(m.Sessions, report.Session{Grade: g, Row: rows[g.SessionKey], Verdicts: verdicts[g.Subject]})
+	}
+	slices.SortStableFunc(m.Sessions, func(a, b report.Session) int {
+		return cmp.Or(strings.Compare(a.Grade.Service, b.Grade.Service), cmp.Compare(a.Row.StartedUnixNano, b.Row.StartedUnixNano), strings.Compare(a.Grade.Subject, b.Grade.Subject))
+	})
+	last, err := lastCommit(ctx, root.Store)
+	if err != nil {
+		return nil, err
+	}
+	if last != nil {
+		c := last.Counts
+		m.Commit = &report.Ingest{Objects: c.New, Records: c.Records, Written: c.Written, Duplicates: c.Duplicates, Filtered: c.Filtered, Quarantined: c.Quarantined, Masked: c.Masked}
+	}
+	return m, nil
+}
