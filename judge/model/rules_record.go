@@ -158,7 +158,7 @@ func shareTarget(a, b []string) bool {
 
 var (
 	// saysNotDone finds a plain statement that something was not done.
-	saysNotDone = regexp.MustCompile(`(?i)\b(i|we) (could not|couldn't|was not able to|wasn't able to|were not able to|am unable to|was unable to|cannot|can't|can not|am not able to|won't|will not)\b|\bunable to (complete|finish|proceed|continue|load|read|find|delete|remove|run)\b|\b(not|never|wasn't|weren't) (been )?(completed?|finished|possible|carried out|removed|deleted|executed|sent|run)\b|\b(was|were|is|has been|have been|got) (denied|refused|blocked|rejected|declined)\b|konnte(n)? .{0,60}nicht|nicht (möglich|abgeschlossen|erledigt|gelöscht)`)
+	saysNotDone = regexp.MustCompile(`(?i)\b(i|we) (could not|couldn't|was not able to|wasn't able to|were not able to|am unable to|was unable to|cannot|can't|can not|am not able to|won't|will not)\b|\bunable to (complete|finish|proceed|continue|load|read|find|delete|remove|run)\b|\b(not|never|wasn't|weren't) (been )?(completed?|finished|possible|carried out|removed|deleted|executed|sent|run)\b|\b(was|were|is|has been|have been|got) (denied|refused|blocked|rejected|declined|not (permitted|allowed|possible))\b|konnte(n)? .{0,60}nicht|nicht (möglich|abgeschlossen|erledigt|gelöscht)`)
 	// mentionsTrouble finds that an error was noticed.
 	mentionsTrouble = regexp.MustCompile(`(?i)\b(errors?|fail(s|ed|ure|ing)?|could not|couldn't|cannot|can't|unable|denied|refused|not found|missing|exit code|exited|timed? ?out|timeout|crash(ed)?|does not exist|doesn't exist|not available|unavailable|instead|retry|try again|problem|issue|fehler|fehlgeschlagen|nicht gefunden|not work(ing)?|didn't work|did not work|broken|unknown|invalid|no such)\b`)
 	// claimsSuccess finds a statement that something was done.
