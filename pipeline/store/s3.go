@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/smithy-go/logging"
 )
 
 // s3Store keeps objects in a bucket below prefix.
@@ -57,6 +58,10 @@ func openS3(ctx context.Context, bucket, prefix string, opts Options) (*s3Store,
 	if err != nil {
 		return nil, &Error{Op: "open", URI: s.URI(), Err: err, Hint: "check ~/.aws/config, AWS_PROFILE and the AWS_ variables"}
 	}
+	// The SDK's own log goes to stderr, between the lines of whoever reads there.
+	cfg.Logger = logging.LoggerFunc(func(_ logging.Classification, format string, args ...any) {
+		opts.Log.Debug("aws: " + oneLine(fmt.Sprintf(format, args...)))
+	})
 	if opts.HTTPClient != nil {
 		cfg.HTTPClient = opts.HTTPClient // not while loading: that fails when AWS_CA_BUNDLE is set
 	}

@@ -12,32 +12,30 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-// Get starts over when a body breaks in a way that resuming cannot mend: a checksum that does not fit.
 func (s *s3Store) Get(ctx context.Context, key, ifMatch string) (b []byte, o Object, err error) {
 	if err := checkObjectKey("get", s.URI(), key); err != nil {
 		return nil, Object{}, err
 	}
-	for try := 0; ; try++ {
+	err = s.again(ctx, ifMatch, func() error {
 		var r *s3Reader
 		if r, o, err = s.open(ctx, "get", key, "", ifMatch); err != nil {
-			return nil, Object{}, err
+			return err
 		}
 		if o.Size > s.opts.MaxObjectBytes {
 			_ = r.Close()
-			return nil, Object{}, tooLarge("get", s.URI()+"/"+key, o.Size, s.opts.MaxObjectBytes)
+			return tooLarge("get", s.URI()+"/"+key, o.Size, s.opts.MaxObjectBytes)
 		}
 		b, err = r.all(s.opts.MaxObjectBytes)
-		if err == nil {
-			o.Size = int64(len(b))
-			return b, o, nil
-		}
-		if !errors.Is(err, errBody) || try+1 >= s.opts.MaxAttempts || s.retry.wait(ctx, try, err) != nil {
-			return nil, Object{}, err
-		}
+		o.Size = int64(len(b))
+		return err
+	})
+	if err != nil {
+		return nil, Object{}, err
 	}
+	return b, o, nil
 }
 
-func (s *s3Store) GetRange(ctx context.Context, key string, off, n int64, ifMatch string) ([]byte, error) {
+func (s *s3Store) GetRange(ctx context.Context, key string, off, n int64, ifMatch string) (b []byte, err error) {
 	if err := checkObjectKey("get", s.URI(), key); err != nil {
 		return nil, err
 	}
@@ -58,21 +56,40 @@ func (s *s3Store) GetRange(ctx context.Context, key string, off, n int64, ifMatc
 	case off < 0:
 		rng = fmt.Sprintf("bytes=-%d", n)
 	}
-	r, o, err := s.open(ctx, "get", key, rng, ifMatch)
-	if errors.Is(err, errPastEnd) {
-		return nil, nil
-	}
+	err = s.again(ctx, ifMatch, func() error {
+		r, o, err := s.open(ctx, "get", key, rng, ifMatch)
+		switch {
+		case errors.Is(err, errPastEnd):
+			b = nil
+			return nil
+		case err != nil:
+			return err
+		case r.end >= 0 && r.end <= off: // the whole, small object in place of an error
+			b = nil
+			return r.Close()
+		case o.Size > n || r.at < off:
+			_ = r.Close()
+			return &Error{Op: "get", URI: uri, Err: fmt.Errorf("asked for %d bytes at %d, the service sent %d at %d", n, off, o.Size, r.at)}
+		}
+		b, err = r.all(n)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	if r.end >= 0 && r.end <= off { // the whole, small object in place of an error
-		return nil, r.Close()
+	return b, nil
+}
+
+// again starts a read over, as long as nothing of it was handed out, when resuming cannot mend it: a checksum did not
+// fit, or another object took the place of one that the caller had not asked for by ETag.
+func (s *s3Store) again(ctx context.Context, ifMatch string, read func() error) error {
+	for try := 0; ; try++ {
+		err := read()
+		fresh := errors.Is(err, errBody) || (ifMatch == "" && errors.Is(err, ErrChanged))
+		if !fresh || try+1 >= s.opts.MaxAttempts || s.retry.wait(ctx, try, err) != nil {
+			return err
+		}
 	}
-	if o.Size > n || r.at < off {
-		_ = r.Close()
-		return nil, &Error{Op: "get", URI: uri, Err: fmt.Errorf("asked for %d bytes at %d, the service sent %d at %d", n, off, o.Size, r.at)}
-	}
-	return r.all(n)
 }
 
 func (s *s3Store) Open(ctx context.Context, key, ifMatch string) (io.ReadCloser, Object, error) {

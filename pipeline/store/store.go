@@ -44,7 +44,9 @@ type PutOptions struct {
 // beginning with ".tracejury", without backslash or control character. Everything that List yields can be read.
 //
 // Errors are [*Error]; compare them by errors.Is with the sentinels of this package. After an error of a Put other than
-// ErrExist, ErrChanged and ErrBadKey it is unknown whether the object was written; it never is there in part.
+// ErrExist, ErrChanged and ErrBadKey it is unknown whether the object was written; it never is there in part. When the
+// answer to an attempt was lost, and by the next one someone else has replaced what it wrote, that is ErrExist or
+// ErrChanged too: no service can tell these apart, so a caller must bear it.
 type Store interface {
 	// URI is the root without credentials and without a slash at its end, for example s3://lake/tracejury.
 	URI() string

@@ -117,12 +117,15 @@ func redact(uri string) string {
 		return uri // a path has no such parts
 	}
 	rest, slashes := strings.CutPrefix(rest, "//")
-	// A secret may hold a slash or a question mark, so everything up to the last @ counts as user information.
-	if i := strings.LastIndexByte(rest, '@'); i >= 0 {
-		rest = "…@" + rest[i+1:]
+	at, mark := strings.LastIndexByte(rest, '@'), strings.IndexAny(rest, "?#")
+	switch {
+	case mark >= 0 && mark < at: // a query with an @, or a password with a question mark: nobody knows
+		rest = "…"
+	case mark >= 0:
+		rest = rest[:mark+1] + "…"
 	}
-	if i := strings.IndexAny(rest, "?#"); i >= 0 {
-		rest = rest[:i+1] + "…"
+	if at >= 0 && rest != "…" { // a secret may hold a slash, so everything up to the last @ counts as one
+		rest = "…@" + rest[at+1:]
 	}
 	sep := ":"
 	if slashes {

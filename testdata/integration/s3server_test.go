@@ -11,7 +11,9 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"log"
 	"math/big"
 	"net"
 	"net/http"
@@ -259,3 +261,5 @@ func closeIdle(t testing.TB) *http.Client {
 	t.Cleanup(tr.CloseIdleConnections)
 	return &http.Client{Transport: tr}
 }
+
+func discardLog() *log.Logger { return log.New(io.Discard, "", 0) }
