@@ -13,6 +13,7 @@ SAMPLE ?= 50
 # The demo archive has fixed dates; your own archive wants no AS_OF.
 AS_OF  ?= $(if $(filter testdata/archive,$(FROM)),2026-11-30T06:00:00Z)
 ARGS   ?=
+TESTFLAGS ?=
 
 GO ?= go
 export TRACEJURY_AS_OF = $(AS_OF)
@@ -35,13 +36,13 @@ nightly: build ## ingest, evaluate, aggregate, export; ends with a report to ope
 	bin/export --data $(DATA) --to $(TO) --out $(EXPORTS) $(ARGS) || go_on; \
 	echo "open $(REPORT)"; exit $$worst
 
-test: ## unit, golden, short fuzz, README commands, end to end: pure Go, no network
-	$(GO) test ./...
+test: ## unit, golden, properties, README commands, end to end: pure Go, no network
+	$(GO) test $(TESTFLAGS) ./...
 
 test-all: ## test with the race detector, then S3, DuckDB and browser tests and the shared captures
 	@echo "captures: $${TRACEJURY_SHARED:-skipped, TRACEJURY_SHARED is not set}"
-	$(GO) test -race ./...
-	cd testdata/integration && $(GO) test -v ./... 2>&1 | grep -vE '^=== (RUN|PAUSE|CONT)'; exit $${PIPESTATUS:-0}
+	$(GO) test -race $(TESTFLAGS) ./...
+	cd testdata/integration && $(GO) test $(TESTFLAGS) ./...
 
 bench: ## benchmarks, as ratios against a peer in the same run
 	$(GO) test -run '^$$' -bench . -benchtime 1s ./pipeline/otlp/ ./pipeline/mask/ ./pipeline/stats/
