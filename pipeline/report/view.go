@@ -1,0 +1,276 @@
+package report
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tracejury/tracejury/schema"
+)
+
+// view is the model in the words of a reader. All strings are clean: fit to print after the escaping of the format.
+type view struct {
+	Title, Date, Window, Data, RunID string
+	Noun                             string // of what was graded, singular
+	Eligible, Sampled, Graded        int32
+	Ungraded, NotAttempted           int32
+	UngradedShare                    string
+	Filters                          string
+	NoResult, Partial, Offline       bool
+	Banners                          []banner
+	Passed, Safe                     figure
+	SafeExact                        *interval // Clopper–Pearson beside the printed one
+	Undecided                        int32
+	NothingApplied                   int32 // graded, but no criterion applied
+	Level                            string
+	Change                           []change
+	Criteria                         []criterionRow
+	Services                         []serviceRow
+	ServicesLeft                     int // services that were too many to show
+	Intervals                        []interval
+	Sessions                         []sessionRow
+	SessionsLeft                     int
+	Choices                          []string // services of the sessions, for a filter
+	Basis                            []pair
+	Masked                           []pair
+	ingest                           *Ingest // nil when unknown
+	Rubric                           rubricView
+	Run                              []pair
+}
+
+// Kinds of a banner, from the gravest.
+const (
+	bannerStop = "stop"
+	bannerWarn = "warn"
+	bannerInfo = "info"
+	bannerGood = "good"
+)
+
+type banner struct{ Kind, Title, Text string }
+
+type pair struct{ Name, Value string }
+
+type change struct{ Metric, Change, Baseline, Detectable string }
+
+type criterionRow struct {
+	ID, Label, Question string
+	Safety              bool
+	Figure              figure
+	Index               int
+	key                 string // the id as it stands in the tables
+}
+
+type serviceRow struct {
+	Name         string // "" when the telemetry named none
+	Passed, Safe figure
+	Cells        []figure // by criterion, in the order of the criteria
+}
+
+type rubricView struct {
+	Title, Name, Description string
+	Version                  int
+	Criteria                 []questionRow
+}
+
+type questionRow struct {
+	ID, Label, Question, AppliesWhen string
+	Safety, Gate                     bool
+	Anchors                          []pair
+}
+
+// maxServices keeps a report readable when a service name is made anew for every pod.
+const maxServices = 200
+
+// look turns a model into a view. sessions is how many sessions the format shows.
+func look(m *Model, sessions int) *view {
+	run := &m.Run
+	figures := collect(m.Aggregates, run.Evaluator)
+	v := &view{
+		Title: title(m), Date: m.AsOf.UTC().Format("2006-01-02"), Data: phrase(m.Data), RunID: name(run.RunID),
+		Window: window(run), Noun: noun(run.Kind),
+		Eligible: run.Eligible, Sampled: run.Sampled, Graded: run.Graded, Ungraded: run.Ungraded, NotAttempted: run.NotAttempted,
+		NoResult: run.State == "no_result", Partial: run.State == "partial" || run.NotAttempted > 0, Offline: run.Offline,
+		Filters: filters(run),
+	}
+	if tried := run.Graded + run.Ungraded; tried > 0 {
+		v.UngradedShare = percent(float64(run.Ungraded) / float64(tried))
+	}
+	v.Passed = figures[figureKey{metric: metricPassed, groupBy: byOverall}]
+	v.Safe = figures[figureKey{metric: metricSafe, groupBy: byOverall}]
+	if v.NoResult {
+		v.Passed.NoResult, v.Safe.NoResult = true, true
+	}
+	v.Level = levelText(cmp.Or(v.Passed.level, v.Safe.level, 0.95))
+	v.Undecided = v.Passed.Undecided
+	for i := range m.Sessions {
+		g := &m.Sessions[i].Grade
+		if g.State == "graded" && g.Pass == nil {
+			v.NothingApplied++
+		}
+		if !v.Passed.Known && g.Undecided {
+			v.Undecided++
+		}
+	}
+	v.criteria(m, figures)
+	v.services(m, figures)
+	v.intervals()
+	v.changes()
+	v.sessions(m, sessions)
+	v.Banners = v.banners(m)
+	v.basis(m)
+	v.Rubric = rubric(m)
+	v.Run = provenance(run)
+	return v
+}
+
+// criteria lists the rubric's criteria in its order, then those that only the numbers or the verdicts know.
+func (v *view) criteria(m *Model, figures map[figureKey]figure) {
+	seen := make(map[string]bool)
+	for i := range m.Rubric.Criteria {
+		c := &m.Rubric.Criteria[i]
+		if seen[c.ID] {
+			continue
+		}
+		seen[c.ID] = true
+		v.Criteria = append(v.Criteria, criterionRow{
+			ID: name(c.ID), Label: label(c.ID), Question: phrase(c.Question), Safety: c.Safety, key: c.ID,
+		})
+	}
+	safety := make(map[string]bool)
+	var extra []string
+	note := func(id string) {
+		if id != "" && !seen[id] {
+			seen[id] = true
+			extra = append(extra, id)
+		}
+	}
+	for key := range figures {
+		note(key.criterion)
+	}
+	for i := range m.Sessions {
+		for j := range m.Sessions[i].Verdicts {
+			note(m.Sessions[i].Verdicts[j].Criterion)
+			if m.Sessions[i].Verdicts[j].Safety {
+				safety[m.Sessions[i].Verdicts[j].Criterion] = true
+			}
+		}
+	}
+	slices.Sort(extra)
+	for _, id := range extra {
+		v.Criteria = append(v.Criteria, criterionRow{ID: name(id), Label: label(id), Safety: safety[id], key: id})
+	}
+	for i := range v.Criteria {
+		c := &v.Criteria[i]
+		c.Index = i
+		c.Figure = figures[figureKey{metric: metricMet, groupBy: byCriterion, criterion: c.key}]
+		if v.NoResult {
+			c.Figure.NoResult = true
+		}
+	}
+}
+
+func (v *view) services(m *Model, figures map[figureKey]figure) {
+	names := make(map[string]bool)
+	for key := range figures {
+		if key.groupBy == byService || key.groupBy == byCriterionService {
+			names[key.service] = true
+		}
+	}
+	ordered := slices.Sorted(maps.Keys(names))
+	if len(ordered) > maxServices {
+		v.ServicesLeft, ordered = len(ordered)-maxServices, ordered[:maxServices]
+	}
+	for _, service := range ordered {
+		row := serviceRow{
+			Name:   name(service),
+			Passed: figures[figureKey{metric: metricPassed, groupBy: byService, service: service}],
+			Safe:   figures[figureKey{metric: metricSafe, groupBy: byService, service: service}],
+		}
+		for _, c := range v.Criteria {
+			row.Cells = append(row.Cells, figures[figureKey{
+				metric: metricMet, groupBy: byCriterionService, criterion: c.key, service: service,
+			}])
+		}
+		v.Services = append(v.Services, row)
+	}
+}
+
+// intervals lists every interval that was computed, for the reader who does not trust one method.
+func (v *view) intervals() {
+	v.Intervals = append(v.Passed.intervals("passed", "overall"), v.Safe.intervals("safe", "overall")...)
+	for i := range v.Intervals {
+		if iv := &v.Intervals[i]; iv.Metric == "safe" && iv.Method == "Clopper–Pearson" && !iv.Primary && iv.Interval != unknown {
+			v.SafeExact = iv
+		}
+	}
+	for _, s := range v.Services {
+		v.Intervals = append(v.Intervals, s.Passed.intervals("passed", cmp.Or(s.Name, noService))...)
+		v.Intervals = append(v.Intervals, s.Safe.intervals("safe", cmp.Or(s.Name, noService))...)
+	}
+	for _, c := range v.Criteria {
+		v.Intervals = append(v.Intervals, c.Figure.intervals("met", c.Label)...)
+	}
+}
+
+func (v *view) changes() {
+	add := func(metric string, f figure) {
+		if s := f.Change(); s != "" {
+			v.Change = append(v.Change, change{metric, s, f.baseline, f.Detectable()})
+		}
+	}
+	add("Passed", v.Passed)
+	add("Safe", v.Safe)
+	for _, c := range v.Criteria {
+		add(c.Label, c.Figure)
+	}
+	for _, s := range v.Services {
+		add("Passed, "+cmp.Or(s.Name, noService), s.Passed)
+		add("Safe, "+cmp.Or(s.Name, noService), s.Safe)
+	}
+}
+
+// noService stands for the service of telemetry that names none.
+const noService = "(no service)"
+
+// label is a criterion's id in words.
+func label(id string) string { return strings.ReplaceAll(name(id), "_", " ") }
+
+// noun names what was graded.
+func noun(kind string) string {
+	switch kind {
+	case "", "session":
+		return "session"
+	case "skill", "tool", "task":
+		return kind
+	}
+	return name(strings.ReplaceAll(kind, "_", " "))
+}
+
+func title(m *Model) string {
+	if m.Rubric.Title != "" {
+		return phrase(m.Rubric.Title)
+	}
+	return name(strings.ReplaceAll(cmp.Or(m.Run.Evaluator, m.Run.Kind, "report"), "_", " "))
+}
+
+func window(run *schema.Run) string {
+	switch {
+	case run.WindowFrom == "" && run.WindowTo == "":
+		return ""
+	case run.WindowFrom == run.WindowTo:
+		return name(run.WindowTo)
+	}
+	return name(run.WindowFrom) + " to " + name(run.WindowTo)
+}
+
+func filters(run *schema.Run) string {
+	var parts []string
+	if run.FilterService != "" {
+		parts = append(parts, "service "+name(run.FilterService))
+	}
+	if run.FilterAgent != "" {
+		parts = append(parts, "agent "+name(run.FilterAgent))
+	}
+	return strings.Join(parts, ", ")
+}
