@@ -14,6 +14,7 @@ func All() []Convention {
 		Mastra{},
 		LangSmith{},
 		Strands{},
+		AgentCore{},
 		OpenInference{},
 		VercelAI{},
 		Traceloop{},

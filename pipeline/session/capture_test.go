@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -102,7 +103,7 @@ func storedRow(r *otlp.Record) schema.Span {
 		row.Resource = string(otlp.AppendAttributes(nil, r.Resource.Attributes))
 		row.Service = strings.Clone(convention.Attributes(r.Resource.Attributes).Str("service.name"))
 	}
-	sum := sha256.Sum256([]byte(row.Signal + row.TraceID + row.SpanID + row.Name + row.Attributes + row.Events + row.Body + row.Resource))
+	sum := sha256.Sum256([]byte(fmt.Sprint(row.StartedUnixNano, row.EndedUnixNano, row.Status, row.ParentSpanID) + row.Signal + row.TraceID + row.SpanID + row.Name + row.Attributes + row.Events + row.Body + row.Resource))
 	row.RecordSHA256 = hex.EncodeToString(sum[:])
 	return row
 }

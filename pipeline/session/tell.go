@@ -196,7 +196,6 @@ func (b *builder) history(u *unit, answered map[spanID]bool) {
 	system := ""
 	c := chain{}
 	var pending []*call
-	var last *node
 	for i, it := range u.items {
 		var n *node
 		switch e := it.event.(type) {
@@ -232,10 +231,8 @@ func (b *builder) history(u *unit, answered map[spanID]bool) {
 		}
 		if n != nil {
 			c.add(n)
-			last = n
 		}
 	}
-	_ = last
 	first := u.items[0]
 	b.tails[first.span()] = append(b.tails[first.span()], c.tail()...)
 }
@@ -243,7 +240,7 @@ func (b *builder) history(u *unit, answered map[spanID]bool) {
 // trailingPrompt is the prompt that a call was made for. The same words answered before, in another trace, were said again.
 func (b *builder) trailingPrompt(it *item, e *convention.Prompt, u *unit, witness, system string, answered map[spanID]bool) *node {
 	known := b.byText[nodeKey(kindPrompt, e.Text)]
-	isCall := it.row.Signal != "log" && answered[it.span()]
+	isCall := it.row.TraceID != "" && it.row.SpanID != "" && answered[it.span()]
 	if isCall && len(known) > 0 {
 		n := known[len(known)-1]
 		for _, o := range b.openings[n] {
@@ -253,15 +250,24 @@ func (b *builder) trailingPrompt(it *item, e *convention.Prompt, u *unit, witnes
 			}
 		}
 		if n != known[len(known)-1] {
-			b.openings[n] = append(b.openings[n], opening{it.row.TraceID, it.row.EndedUnixNano, system})
+			b.openings[n] = append(b.openings[n], opening{it.row.TraceID, b.endOf(it), system})
 			return n
 		}
 	}
 	n := b.message(it, kindPrompt, e.Text, e.Truncated, e.Redacted, witness)
 	if isCall {
-		b.openings[n] = append(b.openings[n], opening{it.row.TraceID, it.row.EndedUnixNano, system})
+		b.openings[n] = append(b.openings[n], opening{it.row.TraceID, b.endOf(it), system})
 	}
 	return n
+}
+
+// endOf is when the span ended in which an event was recorded.
+func (b *builder) endOf(it *item) int64 {
+	end := max(it.row.EndedUnixNano, it.row.StartedUnixNano)
+	if i, ok := b.rd.spans[it.span()]; ok {
+		end = max(end, b.rd.rows[i].EndedUnixNano)
+	}
+	return end
 }
 
 // takePending pairs a result without id with the first unanswered call of its input, by tool where the result names it.
