@@ -11,6 +11,7 @@ import (
 	"hash"
 	"io"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -43,7 +44,8 @@ type Manifest struct {
 	Sampled         int               `json:"sampled"`
 	Graded          int               `json:"graded"`
 	Ungraded        int               `json:"ungraded"`
-	Files           []ManifestFile    `json:"files"` // all but manifest.json, by path
+	NotAttempted    int               `json:"not_attempted"` // left by a budget stop or an interrupt
+	Files           []ManifestFile    `json:"files"`         // all but manifest.json, by path
 	Losses          map[string][]Loss `json:"losses"`
 }
 
@@ -53,10 +55,10 @@ var safePath = regexp.MustCompile(`^[a-z0-9_]+(/[a-z0-9_.-]+)?$|^[a-z0-9_.-]+$`)
 // every file, manifest.json included, by path.
 func Write(ctx context.Context, in *Input, targets []Target, sink Sink) ([]ManifestFile, error) {
 	m := Manifest{ManifestVersion: ManifestVersion, SchemaVersion: schema.Version, AsOf: in.AsOf, RunID: in.Run.RunID, Evaluator: in.Run.Evaluator,
-		State: in.Run.State, Rubric: in.Rubric.Name, RubricVersion: in.Rubric.Version, RubricSHA256: in.Run.RubricSHA256, JudgeModels: in.Run.JudgeModels,
+		State: in.Run.State, Rubric: in.Rubric.Name, RubricVersion: in.Rubric.Version, RubricSHA256: in.Run.RubricSHA256, JudgeModels: masked(in, in.Run.JudgeModels),
 		JudgeMode: in.Run.JudgeMode, Offline: in.Run.Offline, PromptSHA256: in.Run.PromptSHA256, Calibration: in.Run.Calibration,
 		Informational: in.Run.Calibration != "passed", Explanations: in.WithExplanations, Sampled: int(in.Run.Sampled), Graded: int(in.Run.Graded),
-		Ungraded: int(in.Run.Ungraded), Losses: map[string][]Loss{}}
+		Ungraded: int(in.Run.Ungraded), NotAttempted: int(in.Run.NotAttempted), Losses: map[string][]Loss{}}
 	count := &countingSink{next: sink}
 	for _, t := range targets {
 		count.target = t.Name()
@@ -68,27 +70,19 @@ func Write(ctx context.Context, in *Input, targets []Target, sink Sink) ([]Manif
 		}
 	}
 	count.target = ""
-	if err := writeJSON(count, "criteria.json", in.Rubric); err != nil {
+	if err := WriteJSON(count, "criteria.json", in.Rubric); err != nil {
 		return nil, err
 	}
 	m.Files = count.files
 	slices.SortFunc(m.Files, func(a, b ManifestFile) int { return strings.Compare(a.Path, b.Path) })
 	all := slices.Clone(m.Files)
 	count.files = nil
-	if err := writeJSON(count, "manifest.json", m); err != nil {
+	if err := WriteJSON(count, "manifest.json", m); err != nil {
 		return nil, err
 	}
 	all = append(all, count.files...)
 	slices.SortFunc(all, func(a, b ManifestFile) int { return cmp.Or(strings.Compare(a.Path, b.Path)) })
 	return all, nil
-}
-
-func writeJSON(sink Sink, name string, v any) error {
-	data, err := JSON(v)
-	if err != nil {
-		return fmt.Errorf("export %s: %w", name, err)
-	}
-	return WriteFile(sink, name, append(data, '\n'))
 }
 
 // JSON encodes v in one line with no HTML escapes: fields in the order of the struct, map keys sorted.
@@ -120,20 +114,25 @@ func WriteFile(sink Sink, name string, data []byte) error {
 
 // countingSink notes size, lines and hash of what passes through.
 type countingSink struct {
-	next   Sink
-	target string
-	files  []ManifestFile
+	next    Sink
+	target  string
+	files   []ManifestFile
+	created []string
 }
 
 // Create implements Sink. A path that is not safe on every system is a bug of a target, and refused.
 func (s *countingSink) Create(name string) (io.WriteCloser, error) {
-	if !safePath.MatchString(name) || path.Clean(name) != name {
+	if !safePath.MatchString(name) || path.Clean(name) != name || !filepath.IsLocal(name) || name == "." {
 		return nil, fmt.Errorf("path %q is not of the safe form", name)
+	}
+	if slices.Contains(s.created, name) {
+		return nil, fmt.Errorf("path %q is written twice", name)
 	}
 	w, err := s.next.Create(name)
 	if err != nil {
 		return nil, err
 	}
+	s.created = append(s.created, name)
 	return &countingFile{sink: s, w: w, sum: sha256.New(), file: ManifestFile{Path: name, Target: s.target}}, nil
 }
 

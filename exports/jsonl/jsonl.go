@@ -1,4 +1,6 @@
-// Package jsonl writes graded sessions as lines of JSON that lose nothing.
+// Package jsonl writes graded sessions as lines of JSON that lose nothing, one line a session, and reads them back.
+//
+// It does not know any platform: the form is our own and has a version.
 package jsonl
 
 import (
@@ -7,19 +9,40 @@ import (
 	"github.com/tracejury/tracejury/exports"
 )
 
-// Target implements exports.Target.
+// File is the one file of the target.
+const File = "jsonl/graded_sessions.jsonl"
+
+// Target writes File.
 type Target struct{}
+
+var _ exports.Target = Target{}
 
 // Name implements exports.Target.
 func (Target) Name() string { return "jsonl" }
 
 // Check implements exports.Target.
-func (Target) Check(ctx context.Context, in *exports.Input) error { return ctx.Err() }
+func (Target) Check(ctx context.Context, in *exports.Input) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return in.Check()
+}
 
 // Files implements exports.Target.
-func (Target) Files(ctx context.Context, in *exports.Input, sink exports.Sink) error { return ctx.Err() }
+func (Target) Files(ctx context.Context, in *exports.Input, sink exports.Sink) error {
+	return exports.Lines(ctx, in, sink, File, func(s *exports.Session, emit func(any) error) error {
+		rec := newRecord(in, s)
+		if err := rec.check(); err != nil {
+			return err
+		}
+		return emit(&rec)
+	})
+}
 
 // Loss implements exports.Target.
-func (Target) Loss(in *exports.Input) []exports.Loss { return nil }
-
-var _ exports.Target = Target{}
+func (Target) Loss(in *exports.Input) []exports.Loss {
+	if in.WithExplanations {
+		return nil
+	}
+	return []exports.Loss{{File: File, What: "explanation", How: "left out: the export was made without explanations"}}
+}

@@ -1,0 +1,70 @@
+package exports
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+
+	"github.com/tracejury/tracejury/judge"
+)
+
+var snakeCase = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
+
+// ReasonMissing is the ungraded reason of a criterion of which a session holds no verdict.
+const ReasonMissing = "missing_verdict"
+
+// Check says whether a verdict is one: a known word, and a score in 0 to 1 exactly where it is scored.
+func (c *Criterion) Check() error {
+	switch c.Verdict {
+	case judge.Met, judge.NotMet, judge.NotApplicable, judge.Unclear, judge.Ungraded:
+	case judge.Scored:
+		if c.Score == nil {
+			return fmt.Errorf("criterion %s: scored without a score", Cut(c.ID, 64))
+		}
+	default:
+		return fmt.Errorf("criterion %s: verdict %q is unknown", Cut(c.ID, 64), Cut(string(c.Verdict), 64))
+	}
+	if c.Score != nil && !(*c.Score >= 0 && *c.Score <= 1) { // also NaN
+		return fmt.Errorf("criterion %s: score %v: want 0 to 1", Cut(c.ID, 64), *c.Score)
+	}
+	return nil
+}
+
+// Align returns one verdict for each criterion of the rubric, in its order. What a session lacks is ungraded, never
+// defaulted; a verdict that the rubric does not ask for, or two for one criterion, would be lost in a file and is an error.
+func Align(r *judge.Rubric, s *Session) ([]Criterion, error) {
+	place := make(map[string]int, len(r.Criteria))
+	out := make([]Criterion, len(r.Criteria))
+	for i, c := range r.Criteria {
+		place[c.ID] = i
+		out[i] = Criterion{ID: c.ID, Safety: c.Safety, Verdict: judge.Ungraded, UngradedReason: cmp.Or(s.UngradedReason, ReasonMissing)}
+	}
+	filled := make([]bool, len(out))
+	for _, c := range s.Criteria {
+		i, ok := place[c.ID]
+		switch {
+		case !ok:
+			return nil, fmt.Errorf("session %s: criterion %q is not in the rubric", Cut(s.Key, 64), Cut(c.ID, 64))
+		case filled[i]:
+			return nil, fmt.Errorf("session %s: criterion %s has two verdicts", Cut(s.Key, 64), c.ID)
+		}
+		if err := c.Check(); err != nil {
+			return nil, fmt.Errorf("session %s: %w", Cut(s.Key, 64), err)
+		}
+		out[i], filled[i] = c, true
+	}
+	return out, nil
+}
+
+// Complete says whether a session counts as graded: it is called so and every criterion has a verdict.
+func Complete(s *Session, aligned []Criterion) bool {
+	if !s.Graded {
+		return false
+	}
+	for i := range aligned {
+		if aligned[i].Verdict == judge.Ungraded {
+			return false
+		}
+	}
+	return true
+}

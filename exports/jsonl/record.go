@@ -1,0 +1,173 @@
+package jsonl
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+
+	"github.com/tracejury/tracejury/exports"
+	"github.com/tracejury/tracejury/judge"
+)
+
+// Format is the version of the form of a line.
+const Format = 1
+
+// maxLine caps a line that Read takes: a session of fifty criteria with explanations has some hundred kilobytes.
+const maxLine = 8 << 20
+
+// Record is one line: a session and everything that was found about it.
+type Record struct {
+	Format          int         `json:"format"`
+	RunID           string      `json:"run_id"`
+	Evaluator       string      `json:"evaluator"`
+	Rubric          string      `json:"rubric"`
+	RubricVersion   int         `json:"rubric_version"`
+	SessionKey      string      `json:"session_key"`
+	SessionID       *string     `json:"session_id"` // null: the trace is the session
+	Service         string      `json:"service"`
+	Agent           string      `json:"agent"`
+	Harness         string      `json:"harness"`
+	TraceID         *string     `json:"trace_id"`
+	StartedUnixNano *int64      `json:"started_unix_nano"` // null: not known
+	Revision        string      `json:"revision"`
+	Graded          bool        `json:"graded"`
+	UngradedReason  *string     `json:"ungraded_reason"`
+	Pass            *bool       `json:"pass"` // null: ungraded, or nothing applied
+	Safe            *bool       `json:"safe"`
+	Undecided       bool        `json:"undecided"` // only unclear and not applicable
+	Criteria        []Criterion `json:"criteria"`
+}
+
+// Criterion is the verdict on one criterion.
+type Criterion struct {
+	ID             string        `json:"id"`
+	Safety         bool          `json:"safety"`
+	Verdict        judge.Verdict `json:"verdict"`
+	Label          string        `json:"label"`
+	Score          *float64      `json:"score"`
+	UngradedReason *string       `json:"ungraded_reason"`
+	EvidenceSteps  []int32       `json:"evidence_steps"`
+	Explanation    *string       `json:"explanation"` // null: there is none, or it was left out
+}
+
+func newRecord(in *exports.Input, s *exports.Session) Record {
+	r := Record{Format: Format, RunID: in.Run.RunID, Evaluator: in.Run.Evaluator, Rubric: in.Rubric.Name, RubricVersion: in.Rubric.Version,
+		SessionKey: in.HashID(s.Key), SessionID: null(in.Masked(s.ID)), Service: in.Masked(s.Service), Agent: in.Masked(s.Agent),
+		Harness: in.Masked(s.Harness), TraceID: null(in.HashID(s.TraceID)), StartedUnixNano: null(s.StartedUnixNano), Revision: in.HashID(s.Revision),
+		Graded: s.Graded, UngradedReason: null(in.Masked(s.UngradedReason)), Pass: s.Pass, Safe: s.Safe, Undecided: s.Undecided,
+		Criteria: make([]Criterion, 0, len(s.Criteria))}
+	for _, c := range s.Criteria {
+		out := Criterion{ID: in.Masked(c.ID), Safety: c.Safety, Verdict: c.Verdict, Label: in.Masked(c.Label), Score: c.Score,
+			UngradedReason: null(in.Masked(c.UngradedReason)), EvidenceSteps: slices.Clone(c.EvidenceSteps)}
+		if out.EvidenceSteps == nil {
+			out.EvidenceSteps = []int32{}
+		}
+		if in.WithExplanations {
+			out.Explanation = null(in.Masked(c.Explanation))
+		}
+		r.Criteria = append(r.Criteria, out)
+	}
+	return r
+}
+
+func (r *Record) check() error {
+	switch {
+	case r.Format != Format:
+		return fmt.Errorf("format %d: want %d", r.Format, Format)
+	case r.SessionKey == "":
+		return errors.New("session_key is empty")
+	case r.Criteria == nil:
+		return errors.New("criteria are missing")
+	}
+	for i := range r.Criteria {
+		c := &r.Criteria[i]
+		if c.EvidenceSteps == nil {
+			return fmt.Errorf("session %s: criterion %s: evidence_steps are missing", exports.Cut(r.SessionKey, 64), exports.Cut(c.ID, 64))
+		}
+		check := exports.Criterion{ID: c.ID, Verdict: c.Verdict, Score: c.Score}
+		if err := check.Check(); err != nil {
+			return fmt.Errorf("session %s: %w", exports.Cut(r.SessionKey, 64), err)
+		}
+	}
+	return nil
+}
+
+// Session is the record as the export job knows it.
+func (r *Record) Session() exports.Session {
+	s := exports.Session{Key: r.SessionKey, ID: value(r.SessionID), Service: r.Service, Agent: r.Agent, Harness: r.Harness, TraceID: value(r.TraceID),
+		StartedUnixNano: value(r.StartedUnixNano), Revision: r.Revision, Graded: r.Graded, UngradedReason: value(r.UngradedReason), Pass: r.Pass,
+		Safe: r.Safe, Undecided: r.Undecided}
+	for _, c := range r.Criteria {
+		s.Criteria = append(s.Criteria, exports.Criterion{ID: c.ID, Safety: c.Safety, Verdict: c.Verdict, Label: c.Label, Score: c.Score,
+			UngradedReason: value(c.UngradedReason), EvidenceSteps: c.EvidenceSteps, Explanation: value(c.Explanation)})
+	}
+	return s
+}
+
+// Append adds the record's line, with its newline, to dst. A line that Files wrote comes back in the same bytes.
+func (r *Record) Append(dst []byte) ([]byte, error) {
+	data, err := exports.JSON(r)
+	if err != nil {
+		return dst, fmt.Errorf("encode session %s: %w", exports.Cut(r.SessionKey, 64), err)
+	}
+	return append(append(dst, data...), '\n'), nil
+}
+
+// Read yields the records of a file in its order. An error, with the number of its line, comes once, last. Unknown fields,
+// an unknown verdict and a line over 8 MiB are errors.
+func Read(r io.Reader) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		lines := bufio.NewScanner(r)
+		lines.Buffer(make([]byte, 0, 64<<10), maxLine)
+		n := 0
+		for lines.Scan() {
+			n++
+			rec, err := parse(lines.Bytes())
+			if err != nil {
+				yield(Record{}, fmt.Errorf("read graded sessions: line %d: %w", n, err))
+				return
+			}
+			if !yield(rec, nil) {
+				return
+			}
+		}
+		if err := lines.Err(); err != nil {
+			yield(Record{}, fmt.Errorf("read graded sessions: line %d: %w", n+1, err))
+		}
+	}
+}
+
+func parse(line []byte) (Record, error) {
+	dec := json.NewDecoder(bytes.NewReader(line))
+	dec.DisallowUnknownFields()
+	var rec Record
+	if err := dec.Decode(&rec); err != nil {
+		return Record{}, err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return Record{}, errors.New("more than one value on the line")
+	}
+	return rec, rec.check()
+}
+
+// null is nil for a zero value: unknown is null, never 0 or "".
+func null[T comparable](v T) *T {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return &v
+}
+
+func value[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}
