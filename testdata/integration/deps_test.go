@@ -1,0 +1,5 @@
+//go:build depsonly
+
+package integration
+
+import _ "github.com/chromedp/chromedp"
