@@ -30,6 +30,7 @@ type chip struct {
 	Criterion    string
 	Index        int
 	Verdict      string // as in the tables; "" when there is none
+	Class        string // the verdict if it is one of those that the page knows, else "other"
 	Text, Symbol string
 	Detail       string // score and steps
 	Safety       bool
@@ -108,6 +109,9 @@ func chipOf(v *schema.Verdict, criterion string, index int, safety bool) chip {
 		return c
 	}
 	c.Verdict, c.Text, c.Symbol = name(v.Verdict), verdictText(v.Verdict), symbol(v.Verdict)
+	if c.Class = "other"; verdictRank(v.Verdict) < len(verdictOrder) {
+		c.Class = v.Verdict
+	}
 	switch {
 	case v.Verdict == string(judge.NotApplicable):
 		c.Text = "N/A"
