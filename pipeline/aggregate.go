@@ -122,7 +122,7 @@ func findRun(ctx context.Context, st store.Store, id string) (schema.Run, error)
 		return rows[0], nil
 	}
 	var newest store.Object
-	for obj, err := range st.List(ctx, schema.Runs.Name+"/", store.ListOptions{}) {
+	for obj, err := range st.List(ctx, schema.Runs.Name+"/", store.ListOptions{KeysOnly: true}) {
 		if err != nil {
 			return schema.Run{}, fmt.Errorf("list runs: %w", err)
 		}
@@ -152,7 +152,7 @@ func runDate(key string) string {
 
 func unknownRun(ctx context.Context, st store.Store, id string) error {
 	var ids []string
-	for obj, err := range st.List(ctx, schema.Runs.Name+"/", store.ListOptions{}) {
+	for obj, err := range st.List(ctx, schema.Runs.Name+"/", store.ListOptions{KeysOnly: true}) {
 		if err != nil {
 			return fmt.Errorf("list runs: %w", err)
 		}

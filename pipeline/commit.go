@@ -42,7 +42,7 @@ func commitKey(seq int64) string { return fmt.Sprintf("%s%020d.json", commitPref
 // lastCommit finds the newest commit, nil when there is none.
 func lastCommit(ctx context.Context, st store.Store) (*Commit, error) {
 	last := int64(-1)
-	for obj, err := range st.List(ctx, commitPrefix, store.ListOptions{}) {
+	for obj, err := range st.List(ctx, commitPrefix, store.ListOptions{KeysOnly: true}) {
 		if err != nil {
 			return nil, fmt.Errorf("list commits: %w", err)
 		}

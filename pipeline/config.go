@@ -61,8 +61,8 @@ type StoreConfig struct {
 	KMSKeyID  string `yaml:"kms_key_id"`
 }
 
-func (c StoreConfig) options(region, role string, log *slog.Logger) store.Options {
-	return store.Options{Region: cmp.Or(region, c.Region), Endpoint: c.Endpoint, PathStyle: c.PathStyle, RoleARN: role, SSE: c.SSE, KMSKeyID: c.KMSKeyID, Log: log}
+func (c StoreConfig) options(region, role string, maxObject int64, log *slog.Logger) store.Options {
+	return store.Options{MaxObjectBytes: maxObject, Region: cmp.Or(region, c.Region), Endpoint: c.Endpoint, PathStyle: c.PathStyle, RoleARN: role, SSE: c.SSE, KMSKeyID: c.KMSKeyID, Log: log}
 }
 
 // LayoutConfig is how a new data root is laid out.

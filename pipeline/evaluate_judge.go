@@ -100,7 +100,7 @@ func (e *evaluateRun) clean(ctx context.Context) {
 }
 
 func deletePrefix(ctx context.Context, st store.Store, prefix string) error {
-	for obj, err := range st.List(ctx, prefix, store.ListOptions{}) {
+	for obj, err := range st.List(ctx, prefix, store.ListOptions{KeysOnly: true}) {
 		if err != nil {
 			return err
 		}
@@ -121,7 +121,7 @@ func (e *evaluateRun) openLedger(ctx context.Context) (*ledger.Ledger, error) {
 		return nil, err
 	}
 	var segments [][]byte
-	for obj, err := range e.root.Store.List(ctx, ledgerPrefix(e.runID), store.ListOptions{}) {
+	for obj, err := range e.root.Store.List(ctx, ledgerPrefix(e.runID), store.ListOptions{KeysOnly: true}) {
 		var data []byte
 		if err == nil {
 			data, _, err = e.root.Store.Get(ctx, obj.Key, "")

@@ -67,7 +67,7 @@ func (e *evaluateRun) whyNot(c *candidate) string {
 func (e *evaluateRun) findEligible(ctx context.Context) (eligible []candidate, counts map[string]int, err error) {
 	counts = map[string]int{}
 	w := newWindow(e.cfg.asOf, e.cfg.Evaluate.Days)
-	for obj, err := range e.root.Store.List(ctx, schema.Sessions.Name+"/", store.ListOptions{}) {
+	for obj, err := range e.root.Store.List(ctx, schema.Sessions.Name+"/", store.ListOptions{KeysOnly: true}) {
 		if err != nil {
 			return nil, nil, fmt.Errorf("list sessions: %w", err)
 		}

@@ -27,7 +27,7 @@ func (r *ingestRun) listInputs(ctx context.Context) error {
 		return err
 	}
 	for _, sc := range r.cfg.Sources {
-		st, err := store.Open(ctx, sc.URI, r.cfg.Store.options(sc.Region, sc.RoleARN, r.log))
+		st, err := store.Open(ctx, sc.URI, r.cfg.Store.options(sc.Region, sc.RoleARN, r.cfg.Limits.MaxObjectBytes, r.log))
 		if err != nil {
 			return fmt.Errorf("open source %s: %w", sc.URI, err)
 		}

@@ -130,7 +130,10 @@ func (l *lock) release(ctx context.Context) {
 	<-l.done
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	if obj, err := l.st.Stat(ctx, lockKey); err == nil && obj.ETag == l.etag {
-		_ = l.st.Delete(ctx, lockKey) // what stays behind is stale in ten minutes
+	// There is no conditional delete: whoever takes the lock between these two calls finds it released, or loses it to a
+	// third and stops at the first bucket's ETag. A mark that is not ours is left alone.
+	l.holder.Beat = time.Time{}
+	if _, err := l.st.PutIfMatch(ctx, lockKey, l.body(), l.etag, store.PutOptions{}); err == nil {
+		_ = l.st.Delete(ctx, lockKey) // what stays behind counts as dead
 	}
 }

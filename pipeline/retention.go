@@ -50,7 +50,7 @@ var dayBucket = regexp.MustCompile(`^(\w+)/dt=(\d{4}-\d{2}-\d{2})/bucket=\d+\.pa
 func (r *ingestRun) applyRetention(ctx context.Context, c *Commit) error {
 	st := r.root.Store
 	var gone []store.Object
-	for obj, err := range st.List(ctx, schema.Spans.Name+"/", store.ListOptions{}) {
+	for obj, err := range st.List(ctx, schema.Spans.Name+"/", store.ListOptions{KeysOnly: true}) {
 		if err != nil {
 			return fmt.Errorf("list spans: %w", err)
 		}
@@ -74,7 +74,8 @@ func (r *ingestRun) applyRetention(ctx context.Context, c *Commit) error {
 		}
 	}
 	r.counts.Expired = int64(len(days))
-	return errors.Join(r.expireRuns(ctx, schema.Explanations.Name), r.expireRuns(ctx, schema.Answers.Name))
+	return errors.Join(r.expireRuns(ctx, schema.Explanations.Name, r.expired), r.expireRuns(ctx, schema.Answers.Name, r.expired),
+		r.expireRuns(ctx, "_work", r.abandoned))
 }
 
 func (r *ingestRun) delete(ctx context.Context, key string) error {
@@ -104,13 +105,19 @@ func rewrite[T schema.Row[T]](ctx context.Context, r *ingestRun, t schema.Table,
 
 var runObject = regexp.MustCompile(`^\w+/run=(\d{4}-\d{2}-\d{2})-[0-9a-f]{12}/`)
 
-// expireRuns deletes a run table's objects whose run is older than the content is kept.
-func (r *ingestRun) expireRuns(ctx context.Context, name string) error {
-	for obj, err := range r.root.Store.List(ctx, name+"/", store.ListOptions{}) {
+// abandoned says that a run of day dt that still has transcripts below _work died: no run takes two days.
+func (r *ingestRun) abandoned(dt string) bool {
+	t, err := time.Parse(time.DateOnly, dt)
+	return err == nil && t.AddDate(0, 0, 2).Before(r.cfg.asOf)
+}
+
+// expireRuns deletes a run table's objects whose run's date has passed.
+func (r *ingestRun) expireRuns(ctx context.Context, name string, passed func(dt string) bool) error {
+	for obj, err := range r.root.Store.List(ctx, name+"/", store.ListOptions{KeysOnly: true}) {
 		if err != nil {
 			return fmt.Errorf("list %s: %w", name, err)
 		}
-		if m := runObject.FindStringSubmatch(obj.Key); m != nil && r.expired(m[1]) {
+		if m := runObject.FindStringSubmatch(obj.Key); m != nil && passed(m[1]) {
 			if err := r.delete(ctx, obj.Key); err != nil {
 				return err
 			}

@@ -18,9 +18,12 @@ type Root struct {
 	Layout schema.Layout
 }
 
+// maxTableObject bounds one object of our own tables.
+const maxTableObject = 4 << 30
+
 // openRoot opens the data root for reading. A root without a layout holds no tables yet.
 func openRoot(ctx context.Context, cfg *Config, log *slog.Logger) (*Root, error) {
-	st, err := store.Open(ctx, cfg.Data, cfg.Store.options("", "", log))
+	st, err := store.Open(ctx, cfg.Data, cfg.Store.options("", "", maxTableObject, log))
 	if err != nil {
 		return nil, fmt.Errorf("open --data: %w", err)
 	}
@@ -41,7 +44,7 @@ func openRoot(ctx context.Context, cfg *Config, log *slog.Logger) (*Root, error)
 
 // createRoot opens the data root for writing, and lays it out if it is new. A layout, once written, is never changed.
 func createRoot(ctx context.Context, cfg *Config, log *slog.Logger) (*Root, error) {
-	st, err := store.Open(ctx, cfg.Data, cfg.Store.options("", "", log))
+	st, err := store.Open(ctx, cfg.Data, cfg.Store.options("", "", maxTableObject, log))
 	if err != nil {
 		return nil, fmt.Errorf("open --data: %w", err)
 	}
