@@ -56,6 +56,16 @@ func Align(r *judge.Rubric, s *Session) ([]Criterion, error) {
 	return out, nil
 }
 
+// Weighted says whether the criteria of a rubric have different weights, so that something is lost where weights are.
+func Weighted(r *judge.Rubric) bool {
+	for _, c := range r.Criteria {
+		if cmp.Or(c.Weight, 1) != cmp.Or(r.Criteria[0].Weight, 1) {
+			return true
+		}
+	}
+	return false
+}
+
 // Complete says whether a session counts as graded: it is called so and every criterion has a verdict.
 func Complete(s *Session, aligned []Criterion) bool {
 	if !s.Graded {

@@ -61,13 +61,10 @@ func (t Target) Files(ctx context.Context, in *exports.Input, sink exports.Sink)
 // Loss implements exports.Target.
 func (t Target) Loss(in *exports.Input) []exports.Loss {
 	model, same := t.model(in)
-	var facts, weighted, gated, scored int
+	var facts, gated, scored int
 	for _, c := range in.Rubric.Criteria {
 		if c.AppliesFact != "" {
 			facts++
-		}
-		if cmp.Or(c.Weight, 1) != cmp.Or(in.Rubric.Criteria[0].Weight, 1) {
-			weighted++
 		}
 		if c.Gate {
 			gated++
@@ -81,7 +78,7 @@ func (t Target) Loss(in *exports.Input) []exports.Loss {
 	if !same {
 		add(EvaluatorFile, "judge_model", fmt.Sprintf("the evaluator names %s, which did not grade this run: its verdicts may differ and are not calibrated", model))
 	}
-	if weighted > 0 {
+	if exports.Weighted(&in.Rubric) {
 		add(EvaluatorFile, "weight", "no field: tags weight.<criterion> hold the weights and have no effect")
 	}
 	if gated > 0 {

@@ -5,7 +5,6 @@
 package outcomes
 
 import (
-	"cmp"
 	"context"
 	"unicode/utf8"
 
@@ -71,11 +70,9 @@ func (Target) Files(ctx context.Context, in *exports.Input, sink exports.Sink) e
 func (Target) Loss(in *exports.Input) []exports.Loss {
 	var out []exports.Loss
 	add := func(file, what, how string) { out = append(out, exports.Loss{File: file, What: what, How: how}) }
-	var gate, weighted, scored, facts bool
-	first := cmp.Or(in.Rubric.Criteria[0].Weight, 1)
+	var gate, scored, facts bool
 	for _, c := range in.Rubric.Criteria {
 		gate = gate || c.Gate || c.Safety
-		weighted = weighted || cmp.Or(c.Weight, 1) != first
 		scored = scored || isScored(c.Scale)
 		facts = facts || c.AppliesFact != ""
 	}
@@ -84,7 +81,7 @@ func (Target) Loss(in *exports.Input) []exports.Loss {
 	if gate {
 		add(RubricFile, "gate", "free text: gates and safety criteria stand under Must pass, which nothing enforces")
 	}
-	if weighted {
+	if exports.Weighted(&in.Rubric) {
 		add(RubricFile, "weight", "free text: weights stand beside the criteria and have no effect")
 	}
 	if scored {

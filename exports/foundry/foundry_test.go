@@ -1,0 +1,9 @@
+package foundry
+
+import (
+	"testing"
+
+	"github.com/tracejury/tracejury/exports/exporttest"
+)
+
+func TestTarget(t *testing.T) { exporttest.Run(t, Target{}) }
