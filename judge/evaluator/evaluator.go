@@ -17,6 +17,18 @@ type Subject struct {
 	Session  *schema.Session
 	Steps    []schema.Step
 	Skills   []schema.Skill
+
+	// Of a subject that is a part of a session: what it is about, "" or nil otherwise.
+	Skill  string // folded name of the skill
+	SpanID string // span of the load
+	Focus  []int  // places in Skills of the attempts that are judged
+	Tool   *schema.Tool
+}
+
+// Splitter is implemented by evaluators whose subjects are parts of a session: it names them, at least one. A session without
+// any part gives one subject whose Item has no question and a not applicable answer that says why.
+type Splitter interface {
+	Split(session Subject) []Subject
 }
 
 // Version is what of an evaluator enters the run id and every row.
