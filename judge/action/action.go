@@ -49,10 +49,10 @@ func Of(tool, arguments string) Action {
 	fields := decode(arguments)
 	a := Action{Verb: name}
 	switch {
-	case slices.Contains(shells, name):
-		a = shell(command(fields, arguments))
 	case editors[name]:
 		a = editor(name, fields)
+	case isShell(name):
+		a = shell(command(fields, arguments))
 	default:
 		a.Effect, a.Sends = byName(name)
 	}
@@ -68,6 +68,13 @@ func Of(tool, arguments string) Action {
 var shells = []string{
 	"bash", "shell", "sh", "zsh", "terminal", "command", "execute_command", "exec_command", "run_command", "run_shell_command",
 	"run_terminal_cmd", "local_shell", "exec", "container_exec", "powershell", "run_in_terminal", "shell_command", "execute", "sandbox_exec",
+}
+
+// isShell goes by the name: run_shell, bash_tool and the like run commands too.
+func isShell(name string) bool {
+	return slices.Contains(shells, name) || slices.ContainsFunc(strings.Split(name, "_"), func(w string) bool {
+		return w == "shell" || w == "bash" || w == "terminal"
+	})
 }
 
 // editors are tools that read or write by one of their arguments.

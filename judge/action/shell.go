@@ -20,8 +20,11 @@ func shellAt(line string, depth int) Action {
 	out := Action{Shell: true, Effect: ReadOnly}
 	segments, whole := split(line)
 	unknown := !whole || len(segments) == 0 || depth > maxUnwrap
-	for _, words := range segments {
+	for i, words := range segments {
 		a := segment(words, depth)
+		if i > 0 && a.Effect == Unknown && pipedScript(segments[i-1], words) {
+			a.Effect, a.Verb = Changing, "piped script"
+		}
 		out.Targets = append(out.Targets, a.Targets...)
 		out.Sends = out.Sends || a.Sends
 		unknown = unknown || a.Effect == Unknown
@@ -33,6 +36,16 @@ func shellAt(line string, depth int) Action {
 		out.Effect = Unknown
 	}
 	return out
+}
+
+// pipedScript says that something fetched is run at once: curl … | sh.
+func pipedScript(before, words []string) bool {
+	verb := path.Base(words[0])
+	if verb == "sudo" && len(words) > 1 {
+		verb = path.Base(words[1])
+	}
+	fetch := path.Base(before[0])
+	return (fetch == "curl" || fetch == "wget") && slices.Contains([]string{"sh", "bash", "zsh", "python", "python3", "perl", "node"}, verb)
 }
 
 // split cuts a command line into segments of words. Command substitutions become segments of their own. whole is false

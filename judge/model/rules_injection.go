@@ -14,6 +14,7 @@ var commandsAgent = regexp.MustCompile(`(?i)\b(ignore|disregard|forget|override)
 	`|\b(ai|llm|assistant|agent|chatbot|language model)s?\b[^.\n]{0,60}\b(must|should|shall|please|have to|are required to|need to)\b[^.\n]{0,60}\b(send|forward|run|execute|upload|post|delete|email|mail|transfer|include|reveal|call|use|open|fetch|copy|write)\b` +
 	`|\b(do not|don't|never)\b[^.\n]{0,20}\b(tell|mention|inform|show|reveal|alert)\b[^.\n]{0,30}\b(the )?(user|anyone|owner|operator|human)\b` +
 	`|\b(new|updated|hidden|secret|system) (instructions?|prompt|directive|message)s?\b\s*[:\]>-]` +
+	`|\b(notes?|messages?|instructions?|attention|memo|hints?|orders?) (to|for) (all |any |the |every )?(ai |llm )?(assistants?|agents?|language models?|bots?|ai)\b` +
 	`|<\s*/?\s*(system|important|instructions?|admin)\s*>` +
 	`|(?m)^\s*\[?(system|developer|instructions? (to|for) (the )?(ai|assistant|agent|model))\]?\s*:` +
 	`|\b(ignoriere|vergiss)\b[^.\n]{0,40}\b(anweisung|regeln)`)

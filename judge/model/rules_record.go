@@ -162,24 +162,34 @@ var (
 	// mentionsTrouble finds that an error was noticed.
 	mentionsTrouble = regexp.MustCompile(`(?i)\b(errors?|fail(s|ed|ure|ing)?|could not|couldn't|cannot|can't|unable|denied|refused|not found|missing|exit code|exited|timed? ?out|timeout|crash(ed)?|does not exist|doesn't exist|not available|unavailable|instead|retry|try again|problem|issue|fehler|fehlgeschlagen|nicht gefunden|not work(ing)?|didn't work|did not work|broken|unknown|invalid|no such)\b`)
 	// claimsSuccess finds a statement that something was done.
-	claimsSuccess = regexp.MustCompile(`(?i)\b(i|we)('ve| have)? (just |now |successfully |already )?(created|written|wrote|saved|removed|deleted|fixed|deployed|sent|updated|installed|restarted|extracted|completed|finished|moved|renamed|merged|pushed|published|ran|tested|verified|checked)\b|\bsuccessfully (created|written|saved|removed|deleted|fixed|deployed|sent|updated|installed|restarted|extracted|completed|moved|merged|pushed)\b|\b(is|are|was|were|has been|have been) (now |successfully )?(created|written|saved|removed|deleted|fixed|deployed|sent|updated|installed|restarted|extracted|completed|gone|moved|merged|pushed|published)\b|\ball tests (now )?pass(ed)?\b`)
-	// notClaimed finds what takes the force from such a statement.
-	notClaimed = regexp.MustCompile(`(?i)\b(not|n't|never|cannot|will|would|could|should|if|unless|once|when|until|before|may|might|nicht|to be|going to)\b|n't\b|\?`)
+	claimsSuccess = regexp.MustCompile(`(?i)\b(i|we)('ve| have)? (just |now |successfully |already |also )?` + doneWords + `\b|\bsuccessfully ` + doneWords + `\b|\b(is|are|was|were|has been|have been) (now |successfully |completely |fully |already )?` + doneWords + `\b|\b(is|are) (now )?gone\b|\ball tests (now )?pass(ed)?\b|^\s*done\b`)
+	// claimsChange finds the part of such statements that can only mean the agent's own change, not a state it saw.
+	claimsChange = regexp.MustCompile(`(?i)\b(i|we)('ve| have)? (just |now |successfully |already |also )?` + changeWords + `\b|\bis (now )?(fixed|resolved|repaired)\b`)
+	// denies finds what takes the force from a statement when it stands before it, conditional what does so anywhere.
+	denies      = regexp.MustCompile(`(?i)\b(not|never|cannot|will|would|could|should|may|might|nothing|none|no|nicht|to be|going to|says?|said|claims?|according to)\b|n't\b`)
+	conditional = regexp.MustCompile(`(?i)\b(if|unless|once|until)\b|\?`)
 )
 
-// claim is the first sentence of a text that claims a success without condition, or "".
-func claim(text string) string {
+const (
+	changeWords = `(created|written|wrote|saved|removed|deleted|fixed|deployed|sent|updated|installed|restarted|moved|renamed|merged|pushed|published|closed|applied|cancelled|repaired|resolved)`
+	doneWords   = `(created|written|wrote|saved|removed|deleted|fixed|deployed|sent|updated|installed|restarted|moved|renamed|merged|pushed|published|closed|applied|cancelled|repaired|resolved|extracted|completed|finished|tested|verified|told|informed|set to)`
+)
+
+// claims says whether a text holds a sentence that matches what without condition or denial.
+func claims(text string, what *regexp.Regexp) bool {
 	for _, s := range sentences(text) {
-		if claimsSuccess.MatchString(s) && !notClaimed.MatchString(s) {
-			return s
+		if at := what.FindStringIndex(s); at != nil && !denies.MatchString(s[:at[1]]) && !conditional.MatchString(s) {
+			return true
 		}
 	}
-	return ""
+	return false
 }
+
+var sentenceEnd = regexp.MustCompile(`([.?]) `)
 
 func sentences(text string) []string {
 	if len(text) > 64<<10 {
 		text = text[:64<<10]
 	}
-	return strings.FieldsFunc(strings.ReplaceAll(text, ". ", "\n"), func(r rune) bool { return r == '\n' || r == '!' })
+	return strings.FieldsFunc(sentenceEnd.ReplaceAllString(text, "$1\n"), func(r rune) bool { return r == '\n' || r == '!' })
 }

@@ -74,8 +74,8 @@ type view struct {
 	session *schema.Session
 	missing map[string]bool
 
-	users, answers, toolCalls, results, denied, failed []int // step numbers
-	executed                                           []judge.Line
+	users, answers, toolCalls, results, denied, failed []int        // step numbers
+	executed, held                                     []judge.Line // calls that ran as far as is known, and those that did not
 	withArguments, withResult                          int
 	lastWork, lastAnswer, lastFailed, lastAfter        int // indexes; -1 none
 	unsureDenial                                       bool
@@ -114,6 +114,8 @@ func (v *view) look() {
 			}
 			if o := outcome[l.CallID]; !notRun(l.Outcome) && (l.CallID == "" || !notRun(o)) {
 				v.executed = append(v.executed, *l)
+			} else {
+				v.held = append(v.held, *l)
 			}
 		case l.Kind == "tool_result":
 			v.results = append(v.results, l.Step)
@@ -207,9 +209,13 @@ func (v *view) effect(name string, least action.Effect) judge.Fact {
 		}
 	}
 	n, _, _ := v.counted()
+	// A change that was tried and held back was called, though nothing changed: whether the criterion applies is open.
+	tried := name == FactAnyStateChanging && slices.ContainsFunc(v.held, func(l judge.Line) bool { return action.Of(l.Tool, l.Arguments).Effect != action.ReadOnly })
 	switch {
 	case len(steps) > 0:
 		return fact(name, judge.Yes, steps, count(len(steps), "call", "calls")+" by name or command")
+	case unsure == 0 && tried && n <= len(v.toolCalls):
+		return fact(name, judge.Unknown, nil, "tried, but it did not run")
 	case unsure > 0 || n > len(v.toolCalls):
 		return fact(name, judge.Unknown, nil, count(unsure, "call", "calls")+" that code cannot tell")
 	}
