@@ -34,18 +34,27 @@ func Aggregate(ctx context.Context, cfg *Config, log *slog.Logger) (*AggregateSu
 	if err != nil {
 		return nil, err
 	}
-	run, err := findRun(ctx, root.Store, cfg.Aggregate.Run)
+	runs, err := findRun(ctx, root.Store, cfg.Aggregate.Run)
 	if err != nil {
 		return nil, err
 	}
+	run := worstPart(runs)
 	log.Debug("aggregating", "run", run.RunID)
-	data, err := loadRun(ctx, root.Store, run)
-	if err != nil {
-		return nil, err
-	}
-	aggs, err := aggregateRun(data, cfg.Aggregate.Level)
-	if err != nil {
-		return nil, fmt.Errorf("aggregate run %s: %w", run.RunID, err)
+	var data *runData
+	var aggs []schema.Aggregate
+	for _, part := range runs {
+		d, err := loadRun(ctx, root.Store, part)
+		if err != nil {
+			return nil, err
+		}
+		rows, err := aggregateRun(d, cfg.Aggregate.Level)
+		if err != nil {
+			return nil, fmt.Errorf("aggregate run %s: %w", run.RunID, err)
+		}
+		aggs = append(aggs, rows...)
+		if data == nil || part.Evaluator == mainEvaluator {
+			data = d
+		}
 	}
 	if err := putRows(ctx, root.Store, schema.Aggregates, schema.Aggregates.RunKey(run.RunID), aggs); err != nil {
 		return nil, err
@@ -109,38 +118,48 @@ type runData struct {
 	explanations map[string]schema.Explanation
 }
 
-// findRun finds a run by id, or the latest: highest date, then written last.
-func findRun(ctx context.Context, st store.Store, id string) (schema.Run, error) {
+// mainEvaluator is the part of a run that a report is about.
+const mainEvaluator = "session"
+
+// worstPart is the part of a run whose state its exit code tells.
+func worstPart(runs []schema.Run) schema.Run {
+	var sum EvaluateSummary
+	worst := runs[0]
+	for _, r := range runs {
+		before := sum.State
+		if sum.add(r.State, 0, 0); sum.State != before {
+			worst = r
+		}
+	}
+	return worst
+}
+
+// findRun finds the parts of a run by its id, or of the latest: highest date, then written last.
+func findRun(ctx context.Context, st store.Store, id string) ([]schema.Run, error) {
 	if id != "latest" {
 		rows, _, err := table.Read[schema.Run](ctx, st, schema.Runs.RunKey(id))
-		if err != nil {
-			return schema.Run{}, err
+		if err == nil && len(rows) == 0 {
+			err = unknownRun(ctx, st, id)
 		}
-		if len(rows) == 0 {
-			return schema.Run{}, unknownRun(ctx, st, id)
-		}
-		return rows[0], nil
+		return rows, err
 	}
 	var newest store.Object
 	for obj, err := range st.List(ctx, schema.Runs.Name+"/", store.ListOptions{KeysOnly: true}) {
 		if err != nil {
-			return schema.Run{}, fmt.Errorf("list runs: %w", err)
+			return nil, fmt.Errorf("list runs: %w", err)
 		}
 		if d := strings.Compare(runDate(obj.Key), runDate(newest.Key)); d > 0 || d == 0 && !obj.Modified.Before(newest.Modified) {
 			newest = obj
 		}
 	}
 	if newest.Key == "" {
-		return schema.Run{}, &ExitError{Code: ExitNoResult, Err: fmt.Errorf("%s holds no run", st.URI()), Hint: "run evaluate with the same --data first"}
+		return nil, &ExitError{Code: ExitNoResult, Err: fmt.Errorf("%s holds no run", st.URI()), Hint: "run evaluate with the same --data first"}
 	}
 	rows, _, err := table.Read[schema.Run](ctx, st, newest.Key)
-	if err != nil {
-		return schema.Run{}, err
+	if err == nil && len(rows) == 0 {
+		err = fmt.Errorf("%s/%s holds no row", st.URI(), newest.Key)
 	}
-	if len(rows) == 0 {
-		return schema.Run{}, fmt.Errorf("%s/%s holds no row", st.URI(), newest.Key)
-	}
-	return rows[0], nil
+	return rows, err
 }
 
 func runDate(key string) string {
@@ -174,15 +193,17 @@ func loadRun(ctx context.Context, st store.Store, run schema.Run) (*runData, err
 		return nil, err
 	}
 	d.verdicts = slices.DeleteFunc(verdicts, func(v schema.Verdict) bool { return v.Vote != "final" || v.Evaluator != run.Evaluator })
-	if d.grades, _, err = table.Read[schema.Grade](ctx, st, schema.Grades.RunKey(run.RunID)); err != nil {
+	grades, _, err := table.Read[schema.Grade](ctx, st, schema.Grades.RunKey(run.RunID))
+	if err != nil {
 		return nil, err
 	}
+	d.grades = slices.DeleteFunc(grades, func(g schema.Grade) bool { return g.Evaluator != run.Evaluator })
 	expl, _, err := table.Read[schema.Explanation](ctx, st, schema.Explanations.RunKey(run.RunID))
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range expl {
-		if e.Vote == "final" {
+		if e.Vote == "final" && e.Evaluator == run.Evaluator {
 			d.explanations[e.Subject+"\x00"+e.Criterion+"\x00"+e.Item] = e
 		}
 	}

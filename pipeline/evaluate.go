@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/tracejury/tracejury/judge"
@@ -52,13 +53,18 @@ type evaluateRun struct {
 	mask         *mask.Masker
 	masked       mask.Counts // what of the judge's own words was masked
 	contentSince time.Time
-	evaluator    evaluator.Evaluator
-	version      evaluator.Version
+	parts        []*part // one an evaluator, in order of their names
 	judge        judge.Judge
 	identity     judge.Identity
 	runID        string
 	window       window
 	sum          EvaluateSummary
+}
+
+// part is one evaluator's part of the run.
+type part struct {
+	evaluator evaluator.Evaluator
+	version   evaluator.Version
 }
 
 func (e *evaluateRun) maskText(s string) string { return e.mask.String(s, e.masked) }
@@ -84,7 +90,7 @@ func Evaluate(ctx context.Context, cfg *Config, opts EvaluateOptions, log *slog.
 	if opts.DryRun {
 		return &e.sum, e.forecast(ctx, sample)
 	}
-	return &e.sum, e.run(ctx, sample, len(eligible))
+	return &e.sum, e.run(ctx, sample)
 }
 
 // open checks the configuration and opens everything that the evaluation needs.
@@ -99,21 +105,14 @@ func (e *evaluateRun) open(ctx context.Context) error {
 		return usagef("--repeat %d: want 1 to 10", c.Repeat)
 	case c.BudgetCalls < 0 || c.BudgetUSD < 0:
 		return usagef("a budget must not be negative")
-	case len(c.Evaluators) != 1 || c.Evaluators[0] != "session":
-		return usagef("evaluators %q: this version has one: session", c.Evaluators)
 	}
-	rubric, err := loadRubric(c.Rubric)
-	if err != nil {
-		return err
-	}
+	var err error
 	if e.mask, err = e.cfg.masker(); err != nil {
 		return err
 	}
-	ev, err := session.New(rubric, session.Options{Mask: func(s string) string { return e.mask.String(s, nil) }, MaskVersion: e.mask.Version(), MaxTokens: c.MaxTokens})
-	if err != nil {
-		return usagef("--rubric: %w", err)
+	if err := e.openEvaluators(); err != nil {
+		return err
 	}
-	e.evaluator, e.version = ev, ev.Version()
 	if e.judge, err = model.Open(ctx, c.Judge, model.Options{}); err != nil {
 		return &ExitError{Code: ExitUsage, Err: fmt.Errorf("--judge: %w", err)}
 	}
@@ -131,10 +130,44 @@ func (e *evaluateRun) open(ctx context.Context) error {
 	return nil
 }
 
+// openEvaluators makes the evaluators of --evaluators, in order of their names and each once.
+func (e *evaluateRun) openEvaluators() error {
+	names := slices.Clone(e.cfg.Evaluate.Evaluators)
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		ev, err := e.newEvaluator(name)
+		if err != nil {
+			return err
+		}
+		e.parts = append(e.parts, &part{evaluator: ev, version: ev.Version()})
+	}
+	return nil
+}
+
+// newEvaluator makes one evaluator by its name on the command line.
+func (e *evaluateRun) newEvaluator(name string) (evaluator.Evaluator, error) {
+	known := []string{"session"}
+	if !slices.Contains(known, name) {
+		return nil, usagef("--evaluators %q: no such evaluator: %s", name, suggest(name, known))
+	}
+	rubric, err := loadRubric(e.cfg.Evaluate.Rubric)
+	if err != nil {
+		return nil, err
+	}
+	ev, err := session.New(rubric, session.Options{Mask: func(s string) string { return e.mask.String(s, nil) }, MaskVersion: e.mask.Version(), MaxTokens: e.cfg.Evaluate.MaxTokens})
+	if err != nil {
+		return nil, usagef("--rubric: %w", err)
+	}
+	return ev, nil
+}
+
 func (e *evaluateRun) identify(sample []candidate) runIdentity {
-	id := runIdentity{Schema: schema.Version, Evaluators: []evaluatorIdentity{identityOf(e.version)}, Judge: e.identity, MaxTokens: e.cfg.Evaluate.MaxTokens,
+	id := runIdentity{Schema: schema.Version, Judge: e.identity, MaxTokens: e.cfg.Evaluate.MaxTokens,
 		MaskVersion: e.mask.Version(), WindowFrom: e.window.from, WindowTo: e.window.to, Service: e.cfg.Evaluate.Service, Agent: e.cfg.Evaluate.Agent,
 		Seed: e.cfg.Evaluate.Seed, Repeat: e.cfg.Evaluate.Repeat}
+	for _, p := range e.parts {
+		id.Evaluators = append(id.Evaluators, identityOf(p.version))
+	}
 	for _, c := range sample {
 		id.Sample = append(id.Sample, [2]string{c.row.SessionKey, c.row.Revision})
 	}
@@ -147,13 +180,24 @@ func (e *evaluateRun) alreadyDone(ctx context.Context) (bool, error) {
 	if err != nil || len(rows) == 0 {
 		return false, err
 	}
-	r := rows[0]
-	if r.State != "finished" && r.State != "no_result" {
-		return false, nil
+	for _, r := range rows {
+		if r.State != "finished" && r.State != "no_result" {
+			return false, nil
+		}
+		e.sum.add(r.State, int(r.Graded), int(r.Ungraded))
 	}
-	e.sum.Already, e.sum.State = true, r.State
-	e.sum.Graded, e.sum.Ungraded = int(r.Graded), int(r.Ungraded)
+	e.sum.Already = true
 	return true, nil
+}
+
+// add counts one evaluator's part. The summary's state is the worst of its parts.
+func (s *EvaluateSummary) add(state string, graded, ungraded int) {
+	order := []string{"", "finished", "no_result", "partial", "failed"}
+	if slices.Index(order, state) > slices.Index(order, s.State) {
+		s.State = state
+	}
+	s.Graded += graded
+	s.Ungraded += ungraded
 }
 
 // stateError is the error that the run's state ends the command with.
@@ -161,7 +205,7 @@ func (e *evaluateRun) stateError() error {
 	s := &e.sum
 	switch s.State {
 	case "no_result":
-		return &ExitError{Code: ExitNoResult, Err: errors.New(noResultText(e.runRow(0, nil)))}
+		return &ExitError{Code: ExitNoResult, Err: errors.New(e.noResult())}
 	case "partial":
 		return &ExitError{Code: ExitPartial, Err: fmt.Errorf("run %s is partial: %d of %d sampled sessions were not attempted", s.RunID, s.NotAttempted, s.Sampled),
 			Hint: "run the same command again to go on; what was answered is not asked again"}
@@ -176,10 +220,10 @@ func (e *evaluateRun) forecast(ctx context.Context, sample []candidate) error {
 		return err
 	}
 	e.sum.State = "dry_run"
-	for _, s := range subjects {
-		item, _, err := e.evaluator.Item(s, "0")
+	for _, q := range e.questions(sample, subjects) {
+		item, _, err := q.part.evaluator.Item(q.subject, "0")
 		if err != nil {
-			return fmt.Errorf("render session %s: %w", s.ID, err)
+			return fmt.Errorf("render session %s: %w", q.subject.ID, err)
 		}
 		if item == nil {
 			continue
@@ -206,16 +250,25 @@ func (e *evaluateRun) unpriced() string {
 	return fmt.Sprintf("no price is configured for %s: the cost is unknown, and --budget-usd cannot stop it (evaluate.prices in the configuration)", e.identity.Model)
 }
 
-// runRow is the row of runs as it stands.
-func (e *evaluateRun) runRow(notAttempted int, cost *int64) schema.Run {
-	c := &e.cfg.Evaluate
+// noResult says why the run has no result.
+func (e *evaluateRun) noResult() string {
+	if e.sum.Eligible == 0 {
+		return fmt.Sprintf("run %s has no result: no eligible session from %s to %s", e.runID, e.window.from, e.window.to)
+	}
+	return fmt.Sprintf("run %s has no result: %d of %d subjects could not be graded (more than 10 %%)", e.runID, e.sum.Ungraded, e.sum.Graded+e.sum.Ungraded)
+}
+
+// runRow is the row of runs of one part.
+func (e *evaluateRun) runRow(p *part, rows *runRows, state string, cost *int64, sample string) schema.Run {
+	c, v := &e.cfg.Evaluate, &p.version
 	return schema.Run{
-		RunID: e.runID, Evaluator: e.version.Evaluator, Kind: e.version.Kind, Label: c.Label, State: e.sum.State,
+		RunID: e.runID, Evaluator: v.Evaluator, Kind: v.Kind, Label: c.Label, State: state,
 		AsOf: e.cfg.asOf.UnixMicro(), AsOfUnixNano: e.cfg.asOf.UnixNano(), WindowFrom: e.window.from, WindowTo: e.window.to, Seed: c.Seed,
-		Eligible: int32(e.sum.Eligible), Sampled: int32(e.sum.Sampled), Graded: int32(e.sum.Graded), Ungraded: int32(e.sum.Ungraded),
-		NotAttempted: int32(notAttempted), Repeat: int32(c.Repeat), FilterService: c.Service, FilterAgent: c.Agent,
-		JudgeModels: []string{e.identity.Model}, JudgeMode: e.identity.Mode, Rubric: e.version.Rubric.Name, RubricSHA256: e.version.RubricSHA256,
-		PromptVersion: e.version.PromptVersion, PromptSHA256: e.version.PromptSHA256, SchemaSHA256: e.version.SchemaSHA256,
-		RenderingSHA256: e.version.Rendering, MaskVersion: e.mask.Version(), Calibration: "not_calibrated", Offline: e.identity.Offline, CostUSD: cost, SchemaVersion: schema.Version,
+		Eligible: int32(e.sum.Eligible), Sampled: int32(e.sum.Sampled), Graded: int32(rows.graded), Ungraded: int32(rows.ungraded),
+		NotAttempted: int32(e.sum.NotAttempted), Repeat: int32(c.Repeat), FilterService: c.Service, FilterAgent: c.Agent,
+		JudgeModels: []string{e.identity.Model}, JudgeMode: e.identity.Mode, Rubric: v.Rubric.Name, RubricSHA256: v.RubricSHA256,
+		PromptVersion: v.PromptVersion, PromptSHA256: v.PromptSHA256, SchemaSHA256: v.SchemaSHA256, RenderingSHA256: v.Rendering,
+		MaskVersion: e.mask.Version(), SampleSHA256: sample, Calibration: "not_calibrated", Offline: e.identity.Offline, CostUSD: cost,
+		SchemaVersion: schema.Version,
 	}
 }

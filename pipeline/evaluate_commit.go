@@ -12,64 +12,80 @@ import (
 	"github.com/tracejury/tracejury/schema"
 )
 
-// commit writes the tables of the run, the row of runs last: a run without that row does not exist.
-func (e *evaluateRun) commit(ctx context.Context, led *ledger.Ledger, results []subjectResult, stop *stopper) error {
+// commit writes the tables of the run, the rows of runs last: a run without them does not exist.
+func (e *evaluateRun) commit(ctx context.Context, led *ledger.Ledger, sample []candidate, questions []question, stop *stopper) error {
 	ctx = context.WithoutCancel(ctx) // what was paid for is kept, also after an interrupt
-	attempted := completePrefix(results)
-	rows := e.rowsOf(results[:attempted])
-	e.sum.Graded, e.sum.Ungraded, e.sum.NotAttempted = rows.graded, rows.ungraded, len(results)-attempted
-	e.sum.State = e.state(stop)
+	attempted := completeSessions(len(sample), questions)
+	questions = questions[:questionsOf(questions, attempted)]
+	e.sum.NotAttempted = len(sample) - attempted
 	calls, cost, err := e.callRows(led)
 	if err != nil {
 		return err
 	}
 	e.sum.CostMicroUSD = cost
+	var all runRows
+	var runs []schema.Run
+	for _, p := range e.parts {
+		if err := saveRubric(ctx, e.root.Store, p.version.Rubric); err != nil {
+			return err
+		}
+		rows := e.rowsOf(p, questions)
+		state := e.state(stop, &rows)
+		e.sum.add(state, rows.graded, rows.ungraded)
+		runs = append(runs, e.runRow(p, &rows, state, cost, sampleHash(sample)))
+		all.verdicts = append(all.verdicts, rows.verdicts...)
+		all.grades = append(all.grades, rows.grades...)
+		all.explanations = append(all.explanations, rows.explanations...)
+	}
 	st := e.root.Store
-	if err := saveRubric(ctx, st, e.version.Rubric); err != nil {
+	err = errors.Join(
+		putRows(ctx, st, schema.Verdicts, schema.Verdicts.RunKey(e.runID), all.verdicts),
+		putRows(ctx, st, schema.Grades, schema.Grades.RunKey(e.runID), all.grades),
+		putRows(ctx, st, schema.Explanations, schema.Explanations.RunKey(e.runID), all.explanations),
+		putRows(ctx, st, schema.Calls, schema.Calls.RunKey(e.runID), calls),
+	)
+	if err != nil {
 		return err
 	}
-	if err := putRows(ctx, st, schema.Verdicts, schema.Verdicts.RunKey(e.runID), rows.verdicts); err != nil {
-		return err
-	}
-	if err := putRows(ctx, st, schema.Grades, schema.Grades.RunKey(e.runID), rows.grades); err != nil {
-		return err
-	}
-	if err := putRows(ctx, st, schema.Explanations, schema.Explanations.RunKey(e.runID), rows.explanations); err != nil {
-		return err
-	}
-	if err := putRows(ctx, st, schema.Calls, schema.Calls.RunKey(e.runID), calls); err != nil {
-		return err
-	}
-	run := e.runRow(e.sum.NotAttempted, cost)
-	run.SampleSHA256 = sampleHash(results)
-	if err := putRows(ctx, st, schema.Runs, schema.Runs.RunKey(e.runID), []schema.Run{run}); err != nil {
+	if err := putRows(ctx, st, schema.Runs, schema.Runs.RunKey(e.runID), runs); err != nil {
 		return err
 	}
 	if stop.reason == stopService {
-		return &ExitError{Code: ExitService, Err: fmt.Errorf("judging stopped after %d of %d sessions: %w", attempted, len(results), stop.err), Hint: serviceHint(stop.err)}
+		return &ExitError{Code: ExitService, Err: fmt.Errorf("judging stopped after %d of %d sessions: %w", attempted, len(sample), stop.err), Hint: serviceHint(stop.err)}
 	}
 	return e.stateError()
 }
 
-// completePrefix is the number of leading subjects that have all their ballots. What came back beyond it stays in the ledger.
-func completePrefix(results []subjectResult) int {
-	for i := range results {
-		if results[i].ballots == nil {
+// completeSessions is the number of leading sessions whose questions all have their ballots: a valid sample by itself. What came
+// back beyond it stays in the ledger.
+func completeSessions(sampled int, questions []question) int {
+	for i := range questions {
+		if questions[i].ballots == nil {
+			return questions[i].session
+		}
+	}
+	return sampled
+}
+
+// questionsOf is the number of leading questions that belong to the first n sessions.
+func questionsOf(questions []question, n int) int {
+	for i := range questions {
+		if questions[i].session >= n {
 			return i
 		}
 	}
-	return len(results)
+	return len(questions)
 }
 
-func (e *evaluateRun) state(stop *stopper) string {
+func (e *evaluateRun) state(stop *stopper, rows *runRows) string {
 	switch {
 	case e.sum.Sampled == 0:
 		return "no_result"
-	case stop.reason == stopService && e.sum.Graded == 0:
+	case stop.reason == stopService && rows.graded == 0:
 		return "failed"
 	case e.sum.NotAttempted > 0:
 		return "partial"
-	case overUngradedLimit(e.sum.Ungraded, e.sum.Sampled):
+	case overUngradedLimit(rows.ungraded, rows.graded+rows.ungraded):
 		return "no_result"
 	}
 	return "finished"
@@ -82,10 +98,10 @@ func serviceHint(err error) string {
 	return "mend the access or the quota, then run the same command again; what was answered is not asked again"
 }
 
-func sampleHash(results []subjectResult) string {
-	pairs := make([][2]string, len(results))
-	for i := range results {
-		pairs[i] = [2]string{results[i].subject.ID, results[i].subject.Revision}
+func sampleHash(sample []candidate) string {
+	pairs := make([][2]string, len(sample))
+	for i := range sample {
+		pairs[i] = [2]string{sample[i].row.SessionKey, sample[i].row.Revision}
 	}
 	return hashJSON(pairs)
 }

@@ -25,8 +25,8 @@ import (
 func workPrefix(runID string) string   { return "_work/run=" + runID + "/" }
 func ledgerPrefix(runID string) string { return "_ledger/run=" + runID + "/" }
 
-// plan renders every sampled session and writes what a judge will see below _work. Judging reads only that.
-func (e *evaluateRun) plan(ctx context.Context, sample []candidate) ([]subjectResult, error) {
+// plan renders everything that is asked and writes what a judge will see below _work. Judging reads only that.
+func (e *evaluateRun) plan(ctx context.Context, sample []candidate) ([]question, error) {
 	subjects, err := e.loadSubjects(ctx, sample)
 	if err != nil {
 		return nil, err
@@ -36,46 +36,51 @@ func (e *evaluateRun) plan(ctx context.Context, sample []candidate) ([]subjectRe
 	if _, err := rand.Read(key); err != nil {
 		return nil, fmt.Errorf("make nonce: %w", err)
 	}
-	results := make([]subjectResult, len(subjects))
+	questions := e.questions(sample, subjects)
 	p := Plan[struct{}]{Stage: "evaluate/plan"}
-	for i, s := range subjects {
-		results[i] = subjectResult{subject: s, candidate: sample[i]}
-		p.Tasks = append(p.Tasks, Task[struct{}]{Name: s.ID, Do: func(ctx context.Context) (struct{}, error) {
-			return struct{}{}, e.planOne(ctx, &results[i], nonce(key, e.runID, s.ID))
+	for i := range questions {
+		q := &questions[i]
+		p.Tasks = append(p.Tasks, Task[struct{}]{Name: q.part.version.Evaluator + " " + q.subject.ID, Do: func(ctx context.Context) (struct{}, error) {
+			return struct{}{}, e.planOne(ctx, q, i, nonce(key, e.runID, q.part.version.Evaluator, q.subject.ID))
 		}})
 	}
 	_, err = runLocal(ctx, e.cfg.Ingest.Concurrency, p)
-	return results, err
+	return questions, err
 }
 
-func nonce(key []byte, runID, subject string) string {
+func nonce(key []byte, runID, evaluator, subject string) string {
 	m := hmac.New(sha256.New, key)
-	fmt.Fprintf(m, "%s\x00%s", runID, subject)
+	fmt.Fprintf(m, "%s\x00%s\x00%s", runID, evaluator, subject)
 	return hex.EncodeToString(m.Sum(nil))[:16]
 }
 
-func (e *evaluateRun) planOne(ctx context.Context, r *subjectResult, nonce string) error {
-	item, answers, err := e.evaluator.Item(r.subject, nonce)
+func (e *evaluateRun) planOne(ctx context.Context, q *question, n int, nonce string) error {
+	item, answers, err := q.part.evaluator.Item(q.subject, nonce)
 	if err != nil {
 		return fmt.Errorf("render: %w", err)
 	}
 	if item == nil {
-		r.ballots = [][]judge.Answer{answers}
+		q.ballots = [][]judge.Answer{answers}
 		return nil
 	}
-	r.item = item
+	q.item = item
 	data, err := json.Marshal(item)
 	if err != nil {
 		return fmt.Errorf("encode: %w", err)
 	}
-	_, err = e.root.Store.Put(ctx, workPrefix(e.runID)+r.subject.ID+".json", bytes.NewReader(data), store.PutOptions{ContentType: "application/json"})
+	_, err = e.root.Store.Put(ctx, workKey(e.runID, n), bytes.NewReader(data), store.PutOptions{ContentType: "application/json"})
 	return err
 }
 
+// workKey is where the n-th question of a run waits.
+func workKey(runID string, n int) string {
+	return fmt.Sprintf("%sitem-%06d.json", workPrefix(runID), n)
+}
+
 // run plans, judges and writes the run.
-func (e *evaluateRun) run(ctx context.Context, sample []candidate, eligible int) error {
+func (e *evaluateRun) run(ctx context.Context, sample []candidate) error {
 	defer e.clean(ctx)
-	results, err := e.plan(ctx, sample)
+	questions, err := e.plan(ctx, sample)
 	if err != nil {
 		return err
 	}
@@ -84,11 +89,11 @@ func (e *evaluateRun) run(ctx context.Context, sample []candidate, eligible int)
 		return err
 	}
 	defer led.Close()
-	stopped, err := e.judgeAll(ctx, led, results)
+	stopped, err := e.judgeAll(ctx, led, questions)
 	if err != nil {
 		return err
 	}
-	return e.commit(ctx, led, results, stopped)
+	return e.commit(ctx, led, sample, questions, stopped)
 }
 
 // clean deletes the transcripts that were sent to the judge; it works on after an interrupt.
@@ -146,8 +151,8 @@ const (
 	stopService   stopReason = "service"
 )
 
-// judgeAll asks about every subject in sample order, and seals the ledger meanwhile.
-func (e *evaluateRun) judgeAll(ctx context.Context, led *ledger.Ledger, results []subjectResult) (*stopper, error) {
+// judgeAll asks every question in sample order, and seals the ledger meanwhile.
+func (e *evaluateRun) judgeAll(ctx context.Context, led *ledger.Ledger, questions []question) (*stopper, error) {
 	p, known := price(e.cfg.Evaluate.Prices, e.identity.Model, e.cfg.asOf.Format("2006-01-02"))
 	if !known && !e.identity.Offline {
 		e.sum.Warnings = append(e.sum.Warnings, e.unpriced())
@@ -156,7 +161,7 @@ func (e *evaluateRun) judgeAll(ctx context.Context, led *ledger.Ledger, results 
 	c := &e.cfg.Evaluate
 	j := &judging{run: e, ledger: led, price: p, priced: known, stop: &stopper{},
 		caller: model.NewCaller(e.judge, model.CallerOptions{Concurrency: c.Concurrency, MaxAttempts: c.MaxAttempts, RequestsPerMinute: c.RPM, TokensPerMinute: c.TPM})}
-	progress := newProgress(e.log, "judging", int64(len(results)))
+	progress := newProgress(e.log, "judging", int64(len(questions)))
 	defer progress.done()
 
 	sctx, stopSealing := context.WithCancel(context.WithoutCancel(ctx))
@@ -165,7 +170,7 @@ func (e *evaluateRun) judgeAll(ctx context.Context, led *ledger.Ledger, results 
 
 	var g errgroup.Group
 	g.SetLimit(c.Concurrency)
-	for i := range results {
+	for i := range questions {
 		if ctx.Err() != nil {
 			j.stop.now(stopInterrupt, context.Cause(ctx))
 		}
@@ -174,7 +179,7 @@ func (e *evaluateRun) judgeAll(ctx context.Context, led *ledger.Ledger, results 
 		}
 		g.Go(func() error {
 			defer progress.add(1)
-			return j.subject(ctx, &results[i])
+			return j.question(ctx, &questions[i], i)
 		})
 	}
 	err := g.Wait()
@@ -231,12 +236,12 @@ type judging struct {
 // errStop says that a question was not asked because judging stops.
 var errStop = errors.New("judging stops")
 
-// subject asks all repeats about one subject. Where judging stops first, the subject has no ballots: it was not attempted.
-func (j *judging) subject(ctx context.Context, r *subjectResult) error {
-	if r.item == nil {
-		return nil // answered without a question
+// question asks all repeats of one question. Where judging stops first, it has no ballots: it was not attempted.
+func (j *judging) question(ctx context.Context, q *question, n int) error {
+	if q.item == nil {
+		return nil // answered without asking
 	}
-	item, err := j.loadItem(ctx, r.subject.ID)
+	item, err := j.loadItem(ctx, n)
 	if ctx.Err() != nil {
 		j.stop.now(stopInterrupt, context.Cause(ctx))
 		return nil
@@ -246,48 +251,48 @@ func (j *judging) subject(ctx context.Context, r *subjectResult) error {
 	}
 	var ballots [][]judge.Answer
 	for n := range j.run.cfg.Evaluate.Repeat {
-		answers, err := j.ask(ctx, item, n)
+		answers, err := j.ask(ctx, q.part, item, n)
 		if errors.Is(err, errStop) {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("judge session %s: %w", r.subject.ID, err)
+			return fmt.Errorf("judge %s of %s: %w", q.part.version.Evaluator, q.subject.ID, err)
 		}
 		ballots = append(ballots, answers)
 	}
-	r.ballots = ballots
+	q.ballots = ballots
 	return nil
 }
 
-func (j *judging) loadItem(ctx context.Context, subject string) (*evaluator.Item, error) {
-	data, _, err := j.run.root.Store.Get(ctx, workPrefix(j.run.runID)+subject+".json", "")
+func (j *judging) loadItem(ctx context.Context, n int) (*evaluator.Item, error) {
+	data, _, err := j.run.root.Store.Get(ctx, workKey(j.run.runID, n), "")
 	if err != nil {
 		return nil, fmt.Errorf("read planned item: %w", err)
 	}
 	item := new(evaluator.Item)
 	if err := json.Unmarshal(data, item); err != nil {
-		return nil, fmt.Errorf("read planned item %s: %w", subject, err)
+		return nil, fmt.Errorf("read planned item %d: %w", n, err)
 	}
 	return item, nil
 }
 
 // ask puts one question and, if the reply is not an answer, asks once to mend it.
-func (j *judging) ask(ctx context.Context, item *evaluator.Item, repeat int) ([]judge.Answer, error) {
+func (j *judging) ask(ctx context.Context, p *part, item *evaluator.Item, repeat int) ([]judge.Answer, error) {
 	req := item.Request
 	req.Repeat = repeat
-	text, err := j.reply(ctx, item, &req, 0)
+	text, err := j.reply(ctx, p, item, &req, 0)
 	if err != nil {
 		return j.ungraded(&req, err)
 	}
-	answers, err := j.run.evaluator.Read(&req, text)
+	answers, err := p.evaluator.Read(&req, text)
 	if _, invalid := errors.AsType[*evaluator.InvalidReply](err); !invalid {
 		return answers, err
 	}
 	req.RepairOf, req.RepairError = text, err.Error()
-	if text, err = j.reply(ctx, item, &req, 1); err != nil {
+	if text, err = j.reply(ctx, p, item, &req, 1); err != nil {
 		return j.ungraded(&req, err)
 	}
-	answers, err = j.run.evaluator.Read(&req, text)
+	answers, err = p.evaluator.Read(&req, text)
 	if bad, invalid := errors.AsType[*evaluator.InvalidReply](err); invalid {
 		return ungradedAnswers(&req, bad.Class), nil
 	}
@@ -317,8 +322,8 @@ func ungradedAnswers(req *judge.Request, class judge.Class) []judge.Answer {
 
 // reply is the masked text of the judge's reply: from the ledger if it was given before, else from a call that is in the ledger
 // before it counts.
-func (j *judging) reply(ctx context.Context, item *evaluator.Item, req *judge.Request, repair int) (string, error) {
-	key := j.key(item, req, repair)
+func (j *judging) reply(ctx context.Context, p *part, item *evaluator.Item, req *judge.Request, repair int) (string, error) {
+	key := j.key(p, item, req, repair)
 	if rec, ok := j.ledger.Completed(key); ok {
 		j.mu.Lock()
 		j.fromLedger++
@@ -357,8 +362,8 @@ func (j *judging) reply(ctx context.Context, item *evaluator.Item, req *judge.Re
 	return text, err
 }
 
-func (j *judging) key(item *evaluator.Item, req *judge.Request, repair int) string {
-	v := &j.run.version
+func (j *judging) key(p *part, item *evaluator.Item, req *judge.Request, repair int) string {
+	v := &p.version
 	k := ledger.KeyParts{Identity: j.run.identity, Evaluator: v.Evaluator, Subject: item.Subject, PromptSHA256: v.PromptSHA256, RubricSHA256: v.RubricSHA256,
 		SchemaSHA256: v.SchemaSHA256, RenderingSHA256: item.RenderingSHA256, MaxTokens: req.MaxTokens, Repeat: req.Repeat, Repair: repair}
 	if repair > 0 {

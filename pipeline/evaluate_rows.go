@@ -11,12 +11,31 @@ import (
 	"github.com/tracejury/tracejury/schema"
 )
 
-// subjectResult is everything that came back for one subject: one ballot a repeat.
-type subjectResult struct {
+// question is one subject of one part, and everything that came back for it: one ballot a repeat.
+type question struct {
+	part      *part
 	subject   evaluator.Subject
 	candidate candidate
+	session   int             // place of its session in the sample
 	item      *evaluator.Item // nil: nothing to ask
 	ballots   [][]judge.Answer
+}
+
+// questions lists what is asked about the sample, in order: session by session, part by part.
+func (e *evaluateRun) questions(sample []candidate, subjects []evaluator.Subject) []question {
+	var out []question
+	for i, s := range subjects {
+		for _, p := range e.parts {
+			split := []evaluator.Subject{s}
+			if sp, ok := p.evaluator.(evaluator.Splitter); ok {
+				split = sp.Split(s)
+			}
+			for _, sub := range split {
+				out = append(out, question{part: p, subject: sub, candidate: sample[i], session: i})
+			}
+		}
+	}
+	return out
 }
 
 // asOfRun is the as-of of a run.
@@ -77,11 +96,14 @@ type runRows struct {
 	ungraded     int
 }
 
-// rowsOf makes the rows of all attempted subjects.
-func (e *evaluateRun) rowsOf(results []subjectResult) runRows {
+// rowsOf makes the rows of one part's attempted subjects.
+func (e *evaluateRun) rowsOf(p *part, questions []question) runRows {
 	var out runRows
-	for i := range results {
-		r := &results[i]
+	for i := range questions {
+		r := &questions[i]
+		if r.part != p {
+			continue
+		}
 		final := vote(r.ballots)
 		if len(r.ballots) > 1 {
 			for n, b := range r.ballots {
@@ -89,10 +111,10 @@ func (e *evaluateRun) rowsOf(results []subjectResult) runRows {
 			}
 		}
 		e.addBallot(&out, r, final, 0, "final")
-		g := e.evaluator.Grade(final)
-		row := schema.Grade{RunID: e.runID, Evaluator: e.version.Evaluator, Subject: r.subject.ID, Tenant: r.candidate.row.Tenant, SubjectKind: r.subject.Kind,
+		g := p.evaluator.Grade(final)
+		row := schema.Grade{RunID: e.runID, Evaluator: p.version.Evaluator, Subject: r.subject.ID, Tenant: r.candidate.row.Tenant, SubjectKind: r.subject.Kind,
 			SessionKey: r.candidate.row.SessionKey, SubjectRevision: r.subject.Revision, Dt: r.candidate.dt, Service: r.candidate.row.Service,
-			Agent: r.candidate.row.Agent, Harness: r.candidate.row.Harness, State: "graded", UngradedReason: g.Reason, Pass: g.Pass, Safe: g.Safe,
+			Agent: r.candidate.row.Agent, Harness: r.candidate.row.Harness, Skill: r.subject.Skill, State: "graded", UngradedReason: g.Reason, Pass: g.Pass, Safe: g.Safe,
 			Score: g.Score, Grade: g.Letter, Undecided: g.Undecided}
 		if g.Graded {
 			out.graded++
@@ -105,29 +127,29 @@ func (e *evaluateRun) rowsOf(results []subjectResult) runRows {
 	return out
 }
 
-func (e *evaluateRun) addBallot(out *runRows, r *subjectResult, answers []judge.Answer, repeat int32, kind string) {
+func (e *evaluateRun) addBallot(out *runRows, r *question, answers []judge.Answer, repeat int32, kind string) {
 	rendering, shown := "", ""
 	if r.item != nil {
 		rendering, shown = r.item.RenderingSHA256, r.item.Transcript
 	}
-	safety := map[string]bool{}
-	for _, c := range e.version.Rubric.Criteria {
+	v, safety := &r.part.version, map[string]bool{}
+	for _, c := range v.Rubric.Criteria {
 		safety[c.ID] = c.Safety
 	}
 	for _, a := range answers {
 		out.verdicts = append(out.verdicts, schema.Verdict{
-			RunID: e.runID, Evaluator: e.version.Evaluator, Subject: r.subject.ID, Criterion: a.Criterion, Item: a.Item, Repeat: repeat,
+			RunID: e.runID, Evaluator: v.Evaluator, Subject: r.subject.ID, Criterion: a.Criterion, Item: a.Item, Repeat: repeat,
 			JudgeModel: e.identity.Model, Vote: kind, Tenant: r.candidate.row.Tenant, SubjectKind: r.subject.Kind,
-			SessionKey: r.candidate.row.SessionKey, SubjectRevision: r.subject.Revision, Service: r.candidate.row.Service,
-			Agent: r.candidate.row.Agent, Harness: r.candidate.row.Harness, Safety: safety[a.Criterion], Verdict: string(a.Verdict),
+			SessionKey: r.candidate.row.SessionKey, SubjectRevision: r.subject.Revision, SpanID: r.subject.SpanID, Service: r.candidate.row.Service,
+			Agent: r.candidate.row.Agent, Harness: r.candidate.row.Harness, Skill: r.subject.Skill, Safety: safety[a.Criterion], Verdict: string(a.Verdict),
 			Label: a.Label, Score: a.Score, Pass: a.Pass, Coverage: a.Coverage, EvidenceSteps: int32s(a.EvidenceSteps), Findings: a.Findings,
-			UngradedReason: a.Reason, JudgeMode: e.identity.Mode, PromptVersion: e.version.PromptVersion, PromptSHA256: e.version.PromptSHA256,
-			RubricSHA256: e.version.RubricSHA256, RenderingSHA256: rendering,
+			UngradedReason: a.Reason, JudgeMode: e.identity.Mode, PromptVersion: v.PromptVersion, PromptSHA256: v.PromptSHA256,
+			RubricSHA256: v.RubricSHA256, RenderingSHA256: rendering,
 		})
 		if a.Explanation == "" && a.Steps == "" {
 			continue
 		}
-		x := schema.Explanation{RunID: e.runID, Evaluator: e.version.Evaluator, Subject: r.subject.ID, Criterion: a.Criterion, Item: a.Item,
+		x := schema.Explanation{RunID: e.runID, Evaluator: v.Evaluator, Subject: r.subject.ID, Criterion: a.Criterion, Item: a.Item,
 			Repeat: repeat, JudgeModel: e.identity.Model, Vote: kind, Steps: a.Steps}
 		x.Explanation, x.Withheld = transcript.Explanation(a.Explanation, shown, e.maskText)
 		out.explanations = append(out.explanations, x)

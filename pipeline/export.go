@@ -67,10 +67,15 @@ func Export(ctx context.Context, cfg *Config, opts ExportOptions, log *slog.Logg
 	if err != nil {
 		return nil, err
 	}
-	run, err := findRun(ctx, root.Store, cfg.Export.Run)
+	runs, err := findRun(ctx, root.Store, cfg.Export.Run)
 	if err != nil {
 		return nil, err
 	}
+	i := slices.IndexFunc(runs, func(r schema.Run) bool { return r.Evaluator == mainEvaluator })
+	if i < 0 {
+		return nil, &ExitError{Code: ExitUsage, Err: fmt.Errorf("run %s graded no sessions: there is nothing to export", runs[0].RunID)}
+	}
+	run := runs[i]
 	if err := mayExport(run, cfg.Export.AllowPartial); err != nil {
 		return nil, err
 	}
