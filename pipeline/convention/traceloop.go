@@ -149,8 +149,16 @@ func traceloopMessages(a Attributes, prefix string) []message {
 	return out
 }
 
-// decodedTwice undoes content that was encoded as JSON although it is the text of a part already.
+// decodedTwice undoes content that was encoded as JSON although it is the text of a part already, and a whole history that
+// stands in one user message.
 func decodedTwice(messages []message) []message {
+	if len(messages) > 0 {
+		if last := messages[len(messages)-1]; last.role == "user" && len(last.parts) == 1 && last.parts[0].kind == partText {
+			if inner := itemsIn(last.parts[0].text); inner != nil {
+				messages = append(messages[:len(messages)-1:len(messages)-1], inner...)
+			}
+		}
+	}
 	for i := range messages {
 		m := &messages[i]
 		if m.role != "system" && m.role != "user" {
@@ -169,6 +177,27 @@ func decodedTwice(messages []message) []message {
 		}
 	}
 	return messages
+}
+
+// itemsIn reads a list of the Responses API's input items; nil for any other text.
+func itemsIn(text string) []message {
+	if !strings.HasPrefix(text, `[{"`) {
+		return nil
+	}
+	tr, ok := parseTree(text)
+	if !ok {
+		return nil
+	}
+	list := asList(tr)
+	for _, e := range list {
+		switch kind := str(e, "type"); {
+		case str(e, "role") != "", kind == "message", kind == "reasoning",
+			strings.HasPrefix(kind, "function_call"), strings.HasPrefix(kind, "custom_tool_call"):
+		default:
+			return nil
+		}
+	}
+	return messagesOf(list)
 }
 
 // traceloopEntity reads what a workflow or task was given and gave back, as a summary of what lies below it.

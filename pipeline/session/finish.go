@@ -263,8 +263,10 @@ func (b *builder) content(s *schema.Session, skills []schema.Skill) {
 		}
 	}
 	works := s.NModelCalls > 0 || s.NToolCalls > 0
-	miss("user_prompt", noPrompt > 0 || prompts == 0 && works && !exported(convention.ContentUserPrompt))
-	miss("assistant_text", noText > 0 || texts == 0 && works && !exported(convention.ContentAssistantText))
+	miss("user_prompt", noPrompt > 0 || prompts == 0 && works)
+	// A model that answered without a tool said something; one that only called tools may have said nothing.
+	silent := s.NToolCalls == 0 && (works || prompts > 0) && !b.failed()
+	miss("assistant_text", noText > 0 || texts == 0 && (silent || works && !exported(convention.ContentAssistantText)))
 	miss("tool_arguments", noArgs > 0 && !exported(convention.ContentToolArguments) || anyRedacted(b.all))
 	miss("tool_results", noResult > 0 && !exported(convention.ContentToolResults))
 	unrecorded, bodiless := false, false
@@ -282,6 +284,16 @@ func (b *builder) content(s *schema.Session, skills []schema.Skill) {
 	default:
 		s.ContentState = "full"
 	}
+}
+
+// failed says whether anything outside a tool call went wrong.
+func (b *builder) failed() bool {
+	for _, n := range b.nodes {
+		if n.kind == kindFailure {
+			return true
+		}
+	}
+	return false
 }
 
 func anyRedacted(calls []*call) bool {
@@ -311,6 +323,12 @@ func (b *builder) warned() []string {
 	if orphans > 0 {
 		b.warnings["orphan_spans"] = orphans
 	}
+	if b.unanswered() {
+		b.warnings["no_answer"] = 1
+	}
+	if n := len(b.rd.rows); n > 0 && b.rd.unread == n {
+		b.warnings["records_of_no_convention"] = n
+	}
 	reused := 0
 	for _, list := range b.byID {
 		if len(list) > 1 {
@@ -323,6 +341,9 @@ func (b *builder) warned() []string {
 	out := make([]string, 0, len(b.warnings))
 	for code, n := range b.warnings {
 		out = append(out, fmt.Sprintf("%s:%d", code, n))
+	}
+	if len(b.unknown) > 0 {
+		out = append(out, "skill_calls_not_recognised:"+strings.Join(b.unknown, ","))
 	}
 	slices.Sort(out)
 	return out

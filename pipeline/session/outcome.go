@@ -117,6 +117,7 @@ func firstLine(text string) (line string, only bool) {
 		t = m
 	}
 	line, rest, _ := strings.Cut(strings.TrimSpace(t), "\n")
+	rest = strings.TrimSuffix(strings.TrimSpace(rest), "Please fix your mistakes.") // LangChain's advice to the model
 	for _, p := range [...]string{"Error executing tool: ", "ToolError: ", "Error: ", "error: "} {
 		line = strings.TrimPrefix(line, p)
 	}

@@ -67,6 +67,29 @@ func bodyOf(tool, text string) skillText {
 	return s
 }
 
+// splitBodies parts the output of one command that read n files, at their frontmatter; nil where the parts cannot be told.
+func splitBodies(text string, n int) []string {
+	if n <= 1 {
+		return []string{text}
+	}
+	t := unwrapTool(strings.ReplaceAll(text, "\r\n", "\n"))
+	starts := frontmatterStart.FindAllStringIndex(t, -1)
+	if len(starts) != n {
+		return nil
+	}
+	var out []string
+	for i, s := range starts {
+		end := len(t)
+		if i+1 < n {
+			end = starts[i+1][0]
+		}
+		out = append(out, t[s[0]:end])
+	}
+	return out
+}
+
+var frontmatterStart = regexp.MustCompile(`(?m)^---\n(?:name|description): `)
+
 // dropBaseDirectory takes off the paragraph with which Qwen Code says where the skill lies.
 func dropBaseDirectory(t string) string {
 	head, rest, ok := strings.Cut(t, "\n\n")

@@ -46,7 +46,41 @@ func (b *builder) attempts() []*attempt {
 	}
 	out = b.eventAttempts(out)
 	slices.SortStableFunc(out, func(x, y *attempt) int { return cmp.Or(cmp.Compare(x.place, y.place), cmp.Compare(x.at, y.at)) })
+	return joinReads(out)
+}
+
+// joinReads makes a load that was answered by a path, and the reading of the file that lies there, one attempt. So are a
+// refused load and the failed reading right after it. A read that succeeds where the load was refused is an attempt of its own.
+func joinReads(list []*attempt) []*attempt {
+	out := make([]*attempt, 0, len(list))
+	for i, r := range list {
+		if r.via == string(convention.ViaRead) {
+			if a := openLoad(list[:i], r); a != nil {
+				a.text, a.cut, a.awaits = r.text, r.cut, false
+				continue
+			}
+			if n := len(out); n > 0 && r.outcome == refused && out[n-1].outcome == refused && out[n-1].via == string(convention.ViaTool) &&
+				sameSkill(foldSkill(out[n-1].name), foldSkill(r.name)) && r.place-out[n-1].place <= 2 {
+				continue
+			}
+		}
+		out = append(out, r)
+	}
 	return out
+}
+
+// openLoad is the last load by a tool of the skill that r reads, if it still awaits its body.
+func openLoad(before []*attempt, r *attempt) *attempt {
+	for i := len(before) - 1; i >= 0 && r.text.body != ""; i-- {
+		a := before[i]
+		if a.via == string(convention.ViaTool) && a.call != nil && sameSkill(foldSkill(a.name), foldSkill(r.name)) {
+			if a.awaits && a.outcome == loaded && r.outcome == loaded {
+				return a
+			}
+			return nil
+		}
+	}
+	return nil
 }
 
 // callAttempts are the skills that one call asks for: by a skill tool, or by reading their SKILL.md.
@@ -70,25 +104,36 @@ func (b *builder) callAttempts(n *node) []*attempt {
 		}
 		return []*attempt{&a}
 	}
-	files := skillFiles(c.tool, c.args)
+	return b.readAttempts(c, base, n)
+}
+
+// readAttempts are the skills whose SKILL.md a call reads.
+func (b *builder) readAttempts(c *call, base attempt, n *node) []*attempt {
+	var files, names []string
+	for _, f := range skillFiles(c.tool, c.args) {
+		name := fileSkill(f, b.catalogueAt(n.place, n.agent).skills)
+		if !slices.Contains(names, name) { // "cat a/x/SKILL.md || cat b/x/SKILL.md" reads one
+			files, names = append(files, f), append(names, name)
+		}
+	}
+	texts := splitBodies(c.text(), len(files))
 	var out []*attempt
-	for _, f := range files {
+	for i, f := range files {
 		a := base
-		a.via = string(convention.ViaRead)
-		a.name = fileSkill(f, b.catalogueAt(n.place, n.agent).skills)
+		a.via, a.name = string(convention.ViaRead), names[i]
 		a.outcome, a.refusal = loadOutcome(c)
 		switch {
-		case a.outcome == loaded && len(files) == 1:
-			a.text = bodyOf("", c.text())
+		case a.outcome == loaded && texts != nil:
+			a.text = bodyOf("", texts[i])
 			if missingFile(a.text.body) {
 				a.outcome, a.refusal, a.text = refused, a.text.body, skillText{}
-			} else if a.text.body == "" && c.text() != "" {
+			} else if a.text.body == "" && texts[i] != "" {
 				continue
 			}
 			if a.text.name != "" {
 				a.name = a.text.name
 			}
-		case a.outcome == refused && !strings.Contains(strings.ToLower(f), "skills/"):
+		case a.outcome == refused && !strings.Contains(strings.ToLower(f), "skills/") && !strings.Contains(f, ".agents/"):
 			continue // somebody else's file that is not there
 		}
 		if a.name == "" {
@@ -296,6 +341,7 @@ func (o offer) find(name string) (convention.CatalogueSkill, bool) {
 // skillRows makes the rows of skills and the session's counts of them.
 func (b *builder) skillRows(s *schema.Session) []schema.Skill {
 	attempts := b.attempts()
+	b.unknown = b.unknownSkillTools(attempts)
 	b.shareBodies(attempts)
 	rows := make([]schema.Skill, 0, len(attempts))
 	isLoaded, isRefused := map[string]bool{}, map[string]bool{}

@@ -38,6 +38,7 @@ type builder struct {
 	timeline   []*node
 	catalogues []*node // of the timeline
 	warnings   map[string]int
+	unknown    []string // tools that seem to load skills and are not known
 }
 
 // unit is what one record or one model call's input tells, taken together and in time.

@@ -1,0 +1,81 @@
+package session
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// maxUnknownTools bounds the tool names in a warning.
+const maxUnknownTools = 8
+
+// unknownSkillTools names the tools that a session called as if to load a skill although no load was recognised in any of
+// their calls: their name speaks of skills, or their only argument is the name of a skill that was offered. A harness whose
+// signals are not known is reported so, and is no silent zero.
+func (b *builder) unknownSkillTools(attempts []*attempt) []string {
+	known := map[string]bool{}
+	for _, a := range attempts {
+		if a.call != nil {
+			known[a.call.tool] = true
+		}
+	}
+	offered := map[string]bool{}
+	for _, n := range b.catalogues {
+		for _, s := range n.catalogue {
+			offered[foldSkill(s.Name)] = true
+		}
+	}
+	var names []string
+	for _, c := range b.all {
+		if known[c.tool] || slices.Contains(names, c.name()) || isDiscovery(c.tool) || besideSkill(c.tool) {
+			continue
+		}
+		if strings.Contains(strings.ToLower(c.tool), "skill") || offered[foldSkill(onlyText(c.args))] {
+			names = append(names, c.name())
+		}
+	}
+	slices.Sort(names)
+	return names[:min(len(names), maxUnknownTools)]
+}
+
+// besideSkill says whether a tool works with a skill that another call loaded.
+func besideSkill(tool string) bool {
+	t := strings.ToLower(tool)
+	for _, n := range [...]string{"load_skill_resource", "read_skill_resource", "execute_skill_script", "run_skill_script", "read_skill_file", "skill_read", "skill_search"} {
+		if t == n || strings.HasSuffix(t, "_"+n) {
+			return true
+		}
+	}
+	return false
+}
+
+// onlyText is the one argument of a call that has a single text argument.
+func onlyText(args string) string {
+	var m map[string]any
+	if !strings.HasPrefix(strings.TrimSpace(args), "{") || json.Unmarshal([]byte(args), &m) != nil || len(m) != 1 {
+		return ""
+	}
+	for _, v := range m {
+		if s, ok := v.(string); ok {
+			return s
+		}
+	}
+	return ""
+}
+
+// unanswered says whether a session ends in a tool call or its result, with no word of the assistant's after it, in telemetry
+// that holds such words: its last records never arrived, or it was cut off.
+func (b *builder) unanswered() bool {
+	said := false
+	last := kindSystem
+	for _, n := range b.timeline {
+		switch n.kind {
+		case kindMessage:
+			said = said || n.text != ""
+			last = n.kind
+		case kindCall, kindResult, kindFailure, kindPrompt:
+			last = n.kind
+		}
+	}
+	return said && (last == kindCall || last == kindResult || last == kindPrompt)
+}
