@@ -25,8 +25,7 @@ type page struct {
 	PassedStrip           *strip
 	SafeStrip             *strip
 	CriterionPlots        []plotRow
-	PassedPlots           []plotRow
-	SafePlots             []plotRow
+	ServicePlots          []servicePlots
 	Matrix                []matrixRow
 	Bars                  []barRow
 	Verdicts              []legendItem
@@ -35,10 +34,16 @@ type page struct {
 
 type plotRow struct {
 	Label, Question string
-	Nameless        bool
 	Safety          bool
 	Figure          figure
 	Strip           *strip
+}
+
+// servicePlots is one service with both of its rates.
+type servicePlots struct {
+	Label        string
+	Nameless     bool
+	Passed, Safe plotRow
 }
 
 type matrixRow struct {
@@ -116,13 +121,13 @@ func newPage(v *view) *page {
 			if overall.Shown() {
 				reference = overall.point
 			}
-			return plotRow{
-				Label: label, Nameless: s.Name == "", Figure: f, Safety: safety,
-				Strip: newStrip("plot-"+metric+id, metric+", "+label, f, reference, safety),
-			}
+			strip := newStrip("plot-"+metric+id, metric+", "+label, f, reference, safety)
+			return plotRow{Label: label, Figure: f, Safety: safety, Strip: strip}
 		}
-		p.PassedPlots = append(p.PassedPlots, row("passed", s.Passed, v.Passed, false))
-		p.SafePlots = append(p.SafePlots, row("safe", s.Safe, v.Safe, true))
+		p.ServicePlots = append(p.ServicePlots, servicePlots{
+			Label: label, Nameless: s.Name == "",
+			Passed: row("passed", s.Passed, v.Passed, false), Safe: row("safe", s.Safe, v.Safe, true),
+		})
 		m := matrixRow{Label: label, Nameless: s.Name == ""}
 		for j, f := range s.Cells {
 			c := v.Criteria[j]

@@ -83,7 +83,11 @@ func (v *view) session(s *Session) sessionRow {
 		out.Reason = name(strings.ReplaceAll(g.UngradedReason, "_", " "))
 	}
 	for i, c := range v.Criteria {
-		out.Chips = append(out.Chips, chipOf(pick(s.Verdicts, c.key), c.Label, i, c.Safety))
+		chip := chipOf(pick(s.Verdicts, c.key), c.Label, i, c.Safety)
+		if chip.Detail == out.Reason {
+			chip.Detail = "" // said once, at the grade
+		}
+		out.Chips = append(out.Chips, chip)
 	}
 	return out
 }
