@@ -23,7 +23,7 @@ const (
 const DefaultJudgeModel = "eu.anthropic.claude-haiku-4-5-20251001-v1:0"
 
 // bedrockModel is the form of a Bedrock model or inference profile: an optional place, a provider, a model.
-var bedrockModel = regexp.MustCompile(`^(?:[a-z]{2,6}(?:-[a-z]+)?\.)?[a-z0-9]+\.[a-z0-9][a-z0-9.-]*(?::[0-9]+)?(?::[0-9]+k)?$|^arn:aws[a-z-]*:bedrock:[a-z0-9-]+:[0-9]*:[a-z-]+/[A-Za-z0-9.:/_-]+$`)
+var bedrockModel = regexp.MustCompile(`^(?:[a-z]{2,6}(?:-[a-z]+)?\.)?[a-z0-9]+\.[a-z][a-z0-9.-]*(?::[0-9]+)?(?::[0-9]+k)?$|^arn:aws[a-z-]*:bedrock:[a-z0-9-]+:[0-9]*:[a-z-]+/[A-Za-z0-9.:/_-]+$`)
 
 // Target writes EvaluatorFile and SessionsFile.
 type Target struct {

@@ -12,13 +12,13 @@ import (
 
 // Limits that the platform states, and caps of ours where it states none (maxShort, maxExplanation).
 const (
-	maxName           = 256
-	maxRows           = 100_000
-	maxMetadata       = 16
-	maxMetadataKey    = 64
-	maxMetadataValue  = 512
-	maxShort          = 256
-	maxExplanation    = 2048
+	maxName          = 256
+	maxRows          = 100_000
+	maxMetadata      = 16
+	maxMetadataKey   = 64
+	maxMetadataValue = 512
+	maxShort         = 256
+	maxExplanation   = 2048
 )
 
 var (

@@ -19,7 +19,7 @@ const passThreshold = 0.75
 type evaluator struct {
 	Name          string            `json:"name"`
 	DisplayName   string            `json:"display_name"`
-	Description   string            `json:"description"`
+	Description   string            `json:"description,omitempty"`
 	EvaluatorType string            `json:"evaluator_type"`
 	Categories    []string          `json:"categories"`
 	Levels        []string          `json:"supported_evaluation_levels"`
