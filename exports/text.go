@@ -47,7 +47,7 @@ func Cut(s string, limit int) string {
 		_, n := utf8.DecodeRuneInString(s[at:])
 		at += n
 	}
-	if i := strings.LastIndex(s[:at], "[MASKED:"); i >= 0 && !strings.Contains(s[i:at], "]") {
+	if i := strings.LastIndexByte(s[:at], '['); i >= 0 && strings.HasPrefix(s[i:], "[MASKED:") && !strings.Contains(s[i:at], "]") {
 		at = i
 	}
 	return s[:at] + "…"
