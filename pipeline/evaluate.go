@@ -221,7 +221,7 @@ func (e *evaluateRun) forecast(ctx context.Context, sample []candidate) error {
 	}
 	e.sum.State = "dry_run"
 	for _, q := range e.questions(sample, subjects) {
-		item, _, err := q.part.evaluator.Item(q.subject, "0")
+		item, _, err := q.part.evaluator.Item(q.subject, "00000000")
 		if err != nil {
 			return fmt.Errorf("render session %s: %w", q.subject.ID, err)
 		}

@@ -342,6 +342,9 @@ func (j *judging) reply(ctx context.Context, p *part, item *evaluator.Item, req 
 	var logErr error
 	_, err := j.caller.Do(ctx, req, func(a model.Attempt) {
 		rec := j.record(key, item, req, repair, a)
+		if ctx.Err() != nil && a.Err != nil {
+			rec.State = ledger.StateAttempt // cut by the interrupt, whatever it looks like
+		}
 		text = rec.Text
 		j.settle(a, &reserved)
 		if logErr == nil {
@@ -378,10 +381,20 @@ func (j *judging) record(key string, item *evaluator.Item, req *judge.Request, r
 	switch {
 	case a.Err == nil:
 		rec.State, rec.Text = ledger.StateReply, j.run.mask.String(a.Reply.Text, nil)
-	case !a.Class.Retryable() && !a.Class.Fatal():
+	case finalFailure(a.Class):
 		rec.State = ledger.StateFailed
 	}
 	return rec
+}
+
+// finalFailure says that the same question would fail again, so that it is not asked again. Not among them: what a later run may
+// find mended, and calls that an interrupt cut.
+func finalFailure(c judge.Class) bool {
+	switch c {
+	case judge.ClassTruncated, judge.ClassRefused, judge.ClassOverflow, judge.ClassMalformed, judge.ClassInvalid:
+		return true
+	}
+	return false
 }
 
 // reserve counts a call against the budgets before it is made.
