@@ -257,8 +257,9 @@ func (nopCloser) Close() error { return nil }
 // rubricMaterial is the kind under which a run's rubric is kept in materials.
 const rubricMaterial = "rubric"
 
+// materialKey is not below sha256=…: engines that read Hive partitions would put the two digits in the column's place.
 func materialKey(sum string) string {
-	return schema.Materials.Name + "/sha256=" + sum[:2] + "/" + sum + ".parquet"
+	return schema.Materials.Name + "/prefix=" + sum[:2] + "/" + sum + ".parquet"
 }
 
 func sha256Hex(data []byte) string {
