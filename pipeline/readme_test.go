@@ -1,0 +1,105 @@
+package pipeline_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/tracejury/tracejury/pipeline"
+)
+
+var fence = regexp.MustCompile("(?ms)^```(\\w+)\n(.*?)^```$")
+
+// readme yields the fenced blocks of the README in one language.
+func readme(tb testing.TB, language string) []string {
+	tb.Helper()
+	text, err := os.ReadFile("../README.md")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var blocks []string
+	for _, m := range fence.FindAllStringSubmatch(string(text), -1) {
+		if m[1] == language {
+			blocks = append(blocks, m[2])
+		}
+	}
+	if len(blocks) == 0 {
+		tb.Fatalf("the README has no %s block", language)
+	}
+	return blocks
+}
+
+// Every command of the README is one that there is: make nightly runs and ends with the report, the four commands know every
+// flag they are shown with.
+func TestReadmeCommands(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and runs the four commands")
+	}
+	for _, tool := range []string{"make", "go"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("%s is not installed", tool)
+		}
+	}
+	dir := t.TempDir()
+	make := func(args ...string) string {
+		t.Helper()
+		cmd := exec.Command("make", append([]string{"-C", ".."}, args...)...)
+		// A newcomer has no configuration, and the outer make must not hand its flags down.
+		cmd.Env = append(os.Environ(), "MAKEFLAGS=", "MFLAGS=", "TRACEJURY_CONFIG=", "TRACEJURY_STATE_DIR="+filepath.Join(dir, "state"))
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("make %v: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	vars := []string{"DATA=" + filepath.Join(dir, "lake"), "REPORT=" + filepath.Join(dir, "report.html"), "EXPORTS=" + filepath.Join(dir, "exports")}
+	for _, block := range readme(t, "sh") {
+		for _, line := range strings.Split(strings.TrimSpace(block), "\n") {
+			words := strings.Fields(line)
+			switch {
+			case len(words) == 0 || strings.HasPrefix(words[0], "#"):
+			case line == "make nightly":
+				out := make(append([]string{"nightly"}, vars...)...)
+				if !strings.Contains(out, "Passed") || !strings.Contains(out, filepath.Join(dir, "report.html")) {
+					t.Errorf("make nightly does not end with rates and a report:\n%s", out)
+				}
+				again := make(append([]string{"nightly"}, vars...)...)
+				if !strings.Contains(again, "calls     none") || !strings.Contains(again, "commit    none") {
+					t.Errorf("a second make nightly did something:\n%s", again)
+				}
+			case words[0] == "make":
+				make(append([]string{"-n"}, words[1:]...)...)
+			case strings.HasPrefix(words[0], "bin/"):
+				checkFlags(t, make, words)
+			default:
+				t.Errorf("the README shows a command that no test knows: %s", line)
+			}
+		}
+	}
+}
+
+// checkFlags holds the flags of a command line to the command's help.
+func checkFlags(t *testing.T, make func(...string) string, words []string) {
+	t.Helper()
+	make("build")
+	help, err := exec.Command(filepath.Join("..", words[0]), "--help").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s --help: %v\n%s", words[0], err, help)
+	}
+	for _, w := range words[1:] {
+		if flag, _, _ := strings.Cut(w, "="); strings.HasPrefix(flag, "--") && !strings.Contains(string(help), flag) {
+			t.Errorf("%s has no flag %s", words[0], flag)
+		}
+	}
+}
+
+func TestReadmeConfiguration(t *testing.T) {
+	for _, block := range readme(t, "yaml") {
+		if _, err := pipeline.ParseConfig([]byte(block)); err != nil {
+			t.Errorf("%v in\n%s", err, block)
+		}
+	}
+}
