@@ -52,11 +52,17 @@ func clean(s string, limit int) string {
 	return strings.TrimSpace(string(out))
 }
 
+// Marks around a text whose direction shall not reach beyond it.
+const (
+	isolateStart = '\u2068'
+	isolateEnd   = '\u2069'
+)
+
 // isolate keeps a name of a right-to-left script from pulling the numbers beside it to its other side. HTML has bdi for it.
 func isolate(s string) string {
 	for _, r := range s {
 		if unicode.In(r, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana, unicode.Nko) {
-			return "\u2068" + s + "\u2069"
+			return string(isolateStart) + s + string(isolateEnd)
 		}
 	}
 	return s

@@ -109,7 +109,13 @@ func instant(unixNano int64) string {
 }
 
 // dollars prints a cost that is kept in millionths.
-func dollars(micros int64) string { return fmt.Sprintf("%d.%06d USD", micros/1e6, micros%1e6) }
+func dollars(micros int64) string {
+	sign, m := "", uint64(micros)
+	if micros < 0 {
+		sign, m = "−", -m
+	}
+	return fmt.Sprintf("%s%d.%06d USD", sign, m/1e6, m%1e6)
+}
 
 // counted joins a number and its noun.
 func counted(n int64, noun string) string {

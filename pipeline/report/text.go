@@ -57,7 +57,7 @@ func (v *view) counts() string {
 		s += ", " + v.Window
 	}
 	if v.Filters != "" {
-		s += ", only " + isolate(v.Filters)
+		s += ", only " + v.Filters
 	}
 	s += fmt.Sprintf("; %s sampled, %s ungraded", group(int64(v.Sampled)), group(int64(v.Ungraded)))
 	if v.UngradedShare != "" && v.Ungraded > 0 {
@@ -88,8 +88,29 @@ func (t *textWriter) line(s string) {
 	if width(s) > textColumns {
 		s = strings.TrimRight(fit(s, textColumns), " ")
 	}
-	t.WriteString(s)
+	t.WriteString(closed(s))
 	t.WriteByte('\n')
+}
+
+// closed ends an isolate on the line where it began, and drops the end of one that a line break took apart.
+func closed(s string) string {
+	var b strings.Builder
+	open := 0
+	for _, r := range s {
+		switch {
+		case r == isolateStart:
+			open++
+		case r == isolateEnd && open == 0:
+			continue
+		case r == isolateEnd:
+			open--
+		}
+		b.WriteRune(r)
+	}
+	for range open {
+		b.WriteRune(isolateEnd)
+	}
+	return b.String()
 }
 
 // wrapped breaks s at spaces; further lines stand under the first one's text.

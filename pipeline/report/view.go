@@ -96,6 +96,9 @@ func look(m *Model, sessions int) *view {
 	if tried := run.Graded + run.Ungraded; tried > 0 {
 		v.UngradedShare = percent(float64(run.Ungraded) / float64(tried))
 	}
+	if m.AsOf.IsZero() {
+		v.Date = "no date"
+	}
 	v.Passed = figures[figureKey{metric: metricPassed, groupBy: byOverall}]
 	v.Safe = figures[figureKey{metric: metricSafe, groupBy: byOverall}]
 	if v.NoResult {
@@ -243,8 +246,10 @@ func noun(kind string) string {
 		return "session"
 	case "skill", "tool", "task":
 		return kind
+	case "skill_package":
+		return "skill package"
 	}
-	return name(strings.ReplaceAll(kind, "_", " "))
+	return "subject" // never text of a table: the noun stands in sentences
 }
 
 func title(m *Model) string {
@@ -267,10 +272,10 @@ func window(run *schema.Run) string {
 func filters(run *schema.Run) string {
 	var parts []string
 	if run.FilterService != "" {
-		parts = append(parts, "service "+name(run.FilterService))
+		parts = append(parts, "service "+isolate(name(run.FilterService)))
 	}
 	if run.FilterAgent != "" {
-		parts = append(parts, "agent "+name(run.FilterAgent))
+		parts = append(parts, "agent "+isolate(name(run.FilterAgent)))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -18,7 +18,7 @@ func (v *view) banners(m *Model) []banner {
 	var out []banner
 	switch {
 	case run.State == "failed":
-		out = append(out, banner{bannerStop, "Failed",
+		out = append(out, banner{bannerStop, "FAILED",
 			"The run stopped before it could grade enough. What stands here is what it left behind."})
 	case v.NoResult:
 		text := "More than 10% of the " + v.Noun + "s could not be graded, so no rate is given: those that fail to be graded are seldom " +
@@ -27,7 +27,7 @@ func (v *view) banners(m *Model) []banner {
 			text = fmt.Sprintf("%d of %s could not be graded (%s). Above 10%% no rate is given: those that fail to be graded are "+
 				"seldom like the others.", run.Ungraded, counted(int64(run.Graded+run.Ungraded), v.Noun), v.UngradedShare)
 		}
-		out = append(out, banner{bannerStop, "No result", text})
+		out = append(out, banner{bannerStop, "NO RESULT", text})
 	}
 	if v.Partial {
 		text := "Not all of the sample was judged. Run again to go on."
@@ -36,10 +36,11 @@ func (v *view) banners(m *Model) []banner {
 				"the first part of the sample and itself a valid sample. Run again to go on.",
 				run.NotAttempted, counted(int64(run.Sampled), v.Noun))
 		}
-		out = append(out, banner{bannerWarn, "Partial", text})
+		out = append(out, banner{bannerWarn, "PARTIAL", text})
 	}
 	if v.Offline {
-		out = append(out, banner{bannerWarn, "Offline", "Verdicts come from code, not from a model."})
+		out = append(out, banner{bannerWarn, "Offline: verdicts come from code, not from a model",
+			"They show that the pipeline works. They say little about the agents."})
 	}
 	switch run.Calibration {
 	case "passed":
@@ -135,7 +136,7 @@ func provenance(run *schema.Run) []pair {
 		{"Run", name(run.RunID)},
 		{"Label", name(run.Label)},
 		{"State", name(strings.ReplaceAll(run.State, "_", " "))},
-		{"As of", instant(run.AsOfUnixNano)},
+		{"As of", asOfText(run.AsOfUnixNano)},
 		{"Window", window(run)},
 		{"Filter", filters(run)},
 		{"Seed of the sample", name(run.Seed)},
@@ -164,4 +165,11 @@ func number(n int32) string {
 		return ""
 	}
 	return strconv.Itoa(int(n))
+}
+
+func asOfText(unixNano int64) string {
+	if unixNano == 0 {
+		return ""
+	}
+	return instant(unixNano) + " UTC"
 }
