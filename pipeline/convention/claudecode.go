@@ -105,7 +105,7 @@ func claudeVersion(r *Record) string {
 // Exports implements [Convention]: what the settings let through is seen from what r carries.
 func (ClaudeCode) Exports(r *Record) Content {
 	a := r.Attributes
-	var c Content
+	c := ContentOffersSkills
 	if p := a.Str("prompt", "user_prompt"); p != "" && !isWithheld(p) {
 		c |= ContentUserPrompt
 	}

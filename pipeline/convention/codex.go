@@ -52,7 +52,7 @@ func (Codex) Exports(r *Record) Content {
 	if !r.isLog() {
 		return 0
 	}
-	c := ContentToolArguments | ContentToolResults | ContentSkillBody
+	c := ContentToolArguments | ContentToolResults | ContentSkillBody | ContentOffersSkills
 	switch codexEvent(r) {
 	case "codex.user_prompt":
 		if p := r.Attributes.Str("prompt"); p != "" && !isWithheld(p) {

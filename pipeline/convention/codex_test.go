@@ -78,7 +78,7 @@ func TestCodexInternalAndExports(t *testing.T) {
 		}
 	}
 	open := (Codex{}).Exports(logOf(codexLogs, "codex.user_prompt", "prompt", "Hi"))
-	if open != ContentUserPrompt|ContentToolArguments|ContentToolResults|ContentSkillBody {
+	if open != ContentUserPrompt|ContentToolArguments|ContentToolResults|ContentSkillBody|ContentOffersSkills {
 		t.Errorf("exports %b", open)
 	}
 	if shut := (Codex{}).Exports(logOf(codexLogs, "codex.user_prompt", "prompt", "[REDACTED]")); shut != open&^ContentUserPrompt {

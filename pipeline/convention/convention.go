@@ -41,6 +41,10 @@ const (
 	ContentToolResults
 	ContentSkillCatalogue
 	ContentSkillBody
+
+	// ContentOffersSkills is no content: it says that the harness offers skills of its own accord, so that a session without
+	// a catalogue had one that was not exported.
+	ContentOffersSkills
 )
 
 // Attributes is a sorted list of attributes.

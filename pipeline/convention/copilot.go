@@ -21,7 +21,7 @@ func (Copilot) Internal(*Record) bool { return false }
 
 // Exports implements [Convention].
 func (Copilot) Exports(r *Record) Content {
-	c := genAIExports(r)
+	c := genAIExports(r) | ContentOffersSkills
 	for i := range r.Events {
 		if Attributes(r.Events[i].Attributes).Str("github.copilot.skill.content") != "" {
 			c |= ContentSkillBody

@@ -211,6 +211,7 @@ type Usage struct {
 	CacheReadTokens  *int64
 	CacheWriteTokens *int64
 	OutputTokens     *int64
+	ThoughtTokens    int64 // part of OutputTokens that other tellings of the call may leave out
 	CostMicroUSD     *int64
 	Total            bool // repeats the sum of calls below it (an agent or workflow span): never added up
 	DurationNano     int64

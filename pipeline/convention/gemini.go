@@ -196,5 +196,6 @@ func geminiUsage(a Attributes) *Usage {
 	if u.InputTokens == nil && u.OutputTokens == nil {
 		return nil
 	}
+	u.wholeOutput(a.count("thoughts_token_count"), a.count("total_token_count"))
 	return u
 }

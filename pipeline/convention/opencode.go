@@ -23,7 +23,7 @@ func (OpenCode) Match(r *Record) bool {
 func (OpenCode) Internal(r *Record) bool { return r.isLog() || !r.Attributes.Has("ai.operationId") }
 
 // Exports implements [Convention].
-func (OpenCode) Exports(r *Record) Content { return aiExports(r.Attributes) }
+func (OpenCode) Exports(r *Record) Content { return aiExports(r.Attributes) | ContentOffersSkills }
 
 // Events implements [Convention].
 func (c OpenCode) Events(r *Record, emit func(Event)) {

@@ -125,7 +125,7 @@ func content(msgs []message) int {
 
 func (OpenInference) usage(r *Record, responseID string, total bool) *Usage {
 	a := r.Attributes
-	return &Usage{
+	u := &Usage{
 		Model:            a.Str("llm.response.model_name", "llm.model_name", "llm.request.model_name"),
 		Provider:         a.Str("llm.provider", "llm.system"),
 		ResponseID:       responseID,
@@ -137,6 +137,8 @@ func (OpenInference) usage(r *Record, responseID string, total bool) *Usage {
 		Total:            total,
 		DurationNano:     max(0, r.end()-r.Row.StartedUnixNano),
 	}
+	u.wholeInput(a.count("llm.token_count.total"), false)
+	return u
 }
 
 // tool emits a TOOL span. Its own result is often a message dump that alone tells the call's id.

@@ -190,23 +190,6 @@ func systemText(tr tree) string {
 	return strings.Join(texts, "\n")
 }
 
-// genAIUsage reads token counts. OpenTelemetry counts cached tokens as input; what a span says is taken as it is.
-func genAIUsage(r *Record, total bool) *Usage {
-	a := r.Attributes
-	return &Usage{
-		Model:            a.Str("gen_ai.response.model", "gen_ai.request.model"),
-		Provider:         a.Str("gen_ai.provider.name", "gen_ai.system"),
-		ResponseID:       a.Str("gen_ai.response.id"),
-		InputTokens:      a.count("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"),
-		OutputTokens:     a.count("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"),
-		CacheReadTokens:  a.count("gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_read_input_tokens"),
-		CacheWriteTokens: a.count("gen_ai.usage.cache_write.input_tokens", "gen_ai.usage.cache_creation.input_tokens", "gen_ai.usage.cache_write_input_tokens", "gen_ai.usage.cache_creation_input_tokens"),
-		CostMicroUSD:     firstCost(a, "gen_ai.usage.cost", "operation.cost"),
-		Total:            total,
-		DurationNano:     max(0, r.end()-r.Row.StartedUnixNano),
-	}
-}
-
 func firstCost(a Attributes, keys ...string) *int64 {
 	for _, k := range keys {
 		if c := a.microUSD(k); c != nil {

@@ -52,7 +52,7 @@ func (QwenCode) Internal(r *Record) bool {
 // Exports implements [Convention].
 func (QwenCode) Exports(r *Record) Content {
 	a := r.Attributes
-	var c Content
+	c := ContentOffersSkills
 	if a.Str("prompt") != "" {
 		c |= ContentUserPrompt
 	}

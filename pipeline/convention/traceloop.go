@@ -35,12 +35,12 @@ func (Traceloop) Exports(r *Record) Content {
 	a := r.Attributes
 	c := genAIExports(r)
 	if hasPrefix(a, "gen_ai.prompt.") {
-		c |= ContentUserPrompt | ContentToolArguments | ContentToolResults | ContentSkillCatalogue | ContentSkillBody
+		c |= ContentUserPrompt | ContentToolArguments | ContentToolResults | ContentSkillBody
 	}
 	if hasPrefix(a, "gen_ai.completion.") {
 		c |= ContentAssistantText | ContentToolArguments
 	}
-	if c&ContentUserPrompt != 0 {
+	if strings.Contains(a.Str("gen_ai.input.messages"), `"role":"system"`) || foldRole(a.Str("gen_ai.prompt.0.role")) == "system" {
 		c |= ContentSkillCatalogue
 	}
 	if traceloopKind(r) == opTool {

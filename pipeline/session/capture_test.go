@@ -33,7 +33,7 @@ func capturedRows(t *testing.T, client, scenario string) []schema.Span {
 	var out []schema.Span
 	for _, f := range files {
 		name := f.Name()
-		if !strings.Contains(name, "_traces") && !strings.Contains(name, "_logs") || strings.HasPrefix(name, "as_received") {
+		if !strings.Contains(name, "_traces") && !strings.Contains(name, "_logs") && !strings.HasPrefix(name, "outfile") || strings.HasPrefix(name, "as_received") {
 			continue
 		}
 		raw, err := os.ReadFile(filepath.Join(dir, name))

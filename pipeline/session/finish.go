@@ -274,8 +274,13 @@ func (b *builder) content(s *schema.Session, skills []schema.Skill) {
 		unrecorded = unrecorded || skills[i].CatalogueState == "unrecorded"
 		bodiless = bodiless || skills[i].Outcome == loaded && skills[i].BodyState == "missing"
 	}
-	miss("skill_catalogue", unrecorded && !exported(convention.ContentSkillCatalogue))
-	miss("skill_body", bodiless)
+	offering := len(b.catalogues) == 0 && works && exported(convention.ContentOffersSkills)
+	withheld := b.withheldSkills()
+	if withheld > 0 {
+		b.warnings["skill_names_withheld"] = withheld
+	}
+	miss("skill_catalogue", (unrecorded || offering || withheld > 0 && len(b.catalogues) == 0) && !exported(convention.ContentSkillCatalogue))
+	miss("skill_body", bodiless || withheld > 0 && !exported(convention.ContentSkillBody))
 	switch {
 	case prompts == 0 && texts == 0 && args == 0 && results == 0:
 		s.ContentState = "missing"

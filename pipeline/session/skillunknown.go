@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/tracejury/tracejury/pipeline/convention"
 )
 
 // maxUnknownTools bounds the tool names in a warning.
@@ -27,6 +29,9 @@ func (b *builder) unknownSkillTools(attempts []*attempt) []string {
 	}
 	var names []string
 	for _, c := range b.all {
+		if isSkillTool(c.tool) && c.args == "" {
+			continue // the name is withheld
+		}
 		if known[c.tool] || slices.Contains(names, c.name()) || isDiscovery(c.tool) || besideSkill(c.tool) {
 			continue
 		}
@@ -78,4 +83,14 @@ func (b *builder) unanswered() bool {
 		}
 	}
 	return said && (last == kindCall || last == kindResult || last == kindPrompt)
+}
+
+// withheldSkills counts calls of skill tools that name no skill because their arguments are withheld.
+func (b *builder) withheldSkills() (n int) {
+	for _, c := range b.all {
+		if isSkillTool(c.tool) && c.args == "" && c.outcome != convention.OutcomeNotExecuted {
+			n++
+		}
+	}
+	return n
 }

@@ -151,7 +151,10 @@ func sameCall(x, y *usage) bool {
 	if x.u.ResponseID != "" && y.u.ResponseID != "" {
 		return x.u.ResponseID == y.u.ResponseID
 	}
-	if x.u.Model != y.u.Model || x.u.OutputTokens == nil || y.u.OutputTokens == nil || *x.u.OutputTokens != *y.u.OutputTokens {
+	if x.u.Model != y.u.Model || x.u.OutputTokens == nil || y.u.OutputTokens == nil {
+		return false
+	}
+	if ox, oy := *x.u.OutputTokens, *y.u.OutputTokens; ox != oy && ox-x.u.ThoughtTokens != oy && ox != oy-y.u.ThoughtTokens {
 		return false
 	}
 	return x.u.InputTokens != nil && y.u.InputTokens != nil && *x.u.InputTokens == *y.u.InputTokens
@@ -167,7 +170,7 @@ func (b *builder) count(s *schema.Session) {
 		var in, read, write, out, cost *int64
 		for _, t := range c.tellings {
 			in, read, write, out, cost = first(in, t.u.InputTokens), first(read, t.u.CacheReadTokens), first(write, t.u.CacheWriteTokens),
-				first(out, t.u.OutputTokens), first(cost, t.u.CostMicroUSD)
+				larger(out, t.u.OutputTokens), first(cost, t.u.CostMicroUSD)
 			if t.u.Model != "" {
 				models[t.u.Model] = true
 			}
@@ -221,6 +224,14 @@ func first(a, b *int64) *int64 {
 		return a
 	}
 	return b
+}
+
+// larger is the greater of two tellings of one number: one may leave a part out.
+func larger(a, b *int64) *int64 {
+	if a == nil || b != nil && *b > *a {
+		return b
+	}
+	return a
 }
 
 // add is a sum in which unknown adds nothing; of nothing known it is unknown. It stops at the largest number.
