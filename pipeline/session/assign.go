@@ -15,10 +15,33 @@ const maxAncestors = 4096
 // majority (ties: the smallest key), else the trace itself. All rows of the trace must be passed, in stored form. Rows
 // without a trace id stand alone: their own id, else the day of their service. The result is a pure function of the set.
 func Assign(tenant string, rows []*schema.Span, extraIDKeys []string) []Ident {
+	own := make([]Candidate, len(rows))
+	for i, r := range rows {
+		own[i] = CandidateOf(r, extraIDKeys)
+	}
+	return AssignCandidates(tenant, rows, own, extraIDKeys)
+}
+
+// Candidate is the session id that a record carries itself, and the attribute that carries it. The zero value is none.
+type Candidate struct{ ID, Source string }
+
+// CandidateOf finds the session id that a stored row carries.
+func CandidateOf(r *schema.Span, extraIDKeys []string) Candidate {
+	attrs, _ := otlp.ParseAttributes(r.Attributes)
+	resource, _ := otlp.ParseAttributes(r.Resource)
+	id, source, _ := CandidateID(attrs, resource, extraIDKeys)
+	return Candidate{id, source}
+}
+
+// AssignCandidates is [Assign] for a caller that knows what each row carries. Of a row it reads signal, service, the three
+// ids and the start only.
+func AssignCandidates(tenant string, rows []*schema.Span, own []Candidate, extraIDKeys []string) []Ident {
 	out := make([]Ident, len(rows))
 	a := assigner{tenant: tenant, rows: rows, extra: extraIDKeys, own: make([]carried, len(rows))}
-	for i, r := range rows {
-		a.own[i] = a.carriedBy(r)
+	for i, c := range own {
+		if c.ID != "" {
+			a.own[i] = carried{c.ID, c.Source, rows[i].Service}
+		}
 	}
 	a.index()
 	a.unify()
@@ -57,16 +80,6 @@ type assigner struct {
 	depth  map[string]int
 }
 
-func (a *assigner) carriedBy(r *schema.Span) carried {
-	attrs, _ := otlp.ParseAttributes(r.Attributes)
-	resource, _ := otlp.ParseAttributes(r.Resource)
-	id, source, ok := CandidateID(attrs, resource, a.extra)
-	if !ok {
-		return carried{}
-	}
-	return carried{id, source, r.Service}
-}
-
 // index maps spans to parents. Of several rows with one span id the smallest parent counts, so that order does not.
 func (a *assigner) index() {
 	a.parent = make(map[string]string, len(a.rows))
@@ -87,6 +100,9 @@ func (a *assigner) index() {
 // findDepth notes how far below a root a span and those above it lie. A circle has no root: whatever leads into one lies at
 // maxAncestors.
 func (a *assigner) findDepth(span string) {
+	if _, ok := a.depth[span]; ok || span == "" {
+		return
+	}
 	var path []string
 	onPath := map[string]bool{}
 	depth := -1 // of what lies above the path
