@@ -265,13 +265,15 @@ func TestReportFits(t *testing.T) {
 	}
 	p := openReport(t, reportModel(t, 24, []string{"billing-agent", "infra-ops", "support-desk"}))
 	for _, look := range []struct {
-		name, scheme  string
-		width, height int64
+		name, media, scheme string
+		width, height       int64
 	}{
-		{"light", "light", 1400, 1000}, {"dark", "dark", 1400, 1000}, {"laptop", "light", 1100, 800},
-		{"phone", "light", 390, 844}, {"phone-dark", "dark", 390, 844},
+		{"light", "screen", "light", 1400, 1000}, {"dark", "screen", "dark", 1400, 1000}, {"laptop", "screen", "light", 1100, 800},
+		{"phone", "screen", "light", 390, 844}, {"phone-dark", "screen", "dark", 390, 844}, {"paper", "print", "dark", 1030, 720},
 	} {
-		scheme := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: look.scheme}}}
+		scheme := emulation.SetEmulatedMediaParams{
+			Media: look.media, Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: look.scheme}},
+		}
 		if _, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, scheme); err != nil {
 			t.Fatal(err)
 		}
