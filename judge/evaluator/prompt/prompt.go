@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"strings"
 	"text/template"
 )
 
@@ -77,4 +78,12 @@ func Hash(parts ...string) string {
 // Question is the line that asks one criterion. applies is yes, no, or judge where the judge decides it.
 func Question(criterion, applies string) string {
 	return fmt.Sprintf(`{"criterion":%q,"applies":%q}`, criterion, applies) // snake_case and words: nothing to escape
+}
+
+// Or lists words: "a, b or c".
+func Or(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
 }

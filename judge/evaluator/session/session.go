@@ -191,12 +191,6 @@ func (e *Evaluator) question(shown *transcript.Rendering, criteria []judge.Crite
 		}
 		lines[i] = string(b)
 	}
-	var missing []string
-	for _, content := range contents {
-		if facts[content.fact].Truth == judge.No {
-			missing = append(missing, content.words)
-		}
-	}
 	var cuts []string
 	for _, r := range shown.Reductions {
 		cuts = append(cuts, r.Rung)
@@ -207,7 +201,7 @@ func (e *Evaluator) question(shown *transcript.Rendering, criteria []judge.Crite
 	return execute(e.user, struct {
 		Facts, Missing, Cuts, Transcript string
 		Questions                        []string
-	}{shown.Facts, strings.Join(missing, ", "), strings.Join(cuts, ", "), shown.Text, lines})
+	}{shown.Facts, NeverExported(shown.ShownFacts), strings.Join(cuts, ", "), shown.Text, lines})
 }
 
 // replySchema is the closed schema of a reply. The order of its keys is the order in which a model writes: evidence, then

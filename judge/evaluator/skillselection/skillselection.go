@@ -92,7 +92,7 @@ func New(rubric judge.Rubric, opts Options) (*Evaluator, error) {
 	}
 	e.system, err = prompt.Fill(e.prompts.System, map[string]any{
 		"Rubric": rubric, "Compat": opts.Compat, "Labels": e.choices, "Anchors": anchors, "Schema": e.schema,
-		"Choices": strings.Join(e.choices[:len(e.choices)-1], ", ") + " or " + e.choices[len(e.choices)-1],
+		"Choices": prompt.Or(e.choices),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("skill selection evaluator: %w", err)
