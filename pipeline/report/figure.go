@@ -1,6 +1,7 @@
 package report
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/tracejury/tracejury/schema"
@@ -130,9 +131,6 @@ func (f figure) Change() string {
 	return s
 }
 
-// Baseline is the run that Change is against.
-func (f figure) Baseline() string { return f.baseline }
-
 // Detectable is the smallest change that this many sessions would show. "" when it was not computed.
 func (f figure) Detectable() string {
 	if f.detectable == nil || f.change == nil {
@@ -155,9 +153,13 @@ func (f figure) intervals(metric, group string) []interval {
 			continue
 		}
 		o.NoResult = o.NoResult || f.NoResult
+		note := o.Note()
+		if o.adjusted != nil && !o.NoResult {
+			note = strings.TrimPrefix(note+"; adjusted p "+strconv.FormatFloat(*o.adjusted, 'g', 2, 64), "; ")
+		}
 		rows = append(rows, interval{
 			Metric: metric, Group: group, Share: o.Share(), Method: o.Method, Rate: o.Rate(), Interval: o.Interval(),
-			Level: o.Level(), Note: o.Note(), Primary: i == 0,
+			Level: o.Level(), Note: note, Primary: i == 0,
 		})
 	}
 	return rows

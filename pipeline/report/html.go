@@ -33,10 +33,10 @@ type page struct {
 }
 
 type plotRow struct {
-	Label, Question string
-	Safety          bool
-	Figure          figure
-	Strip           *strip
+	Label  string
+	Safety bool
+	Figure figure
+	Strip  *strip
 }
 
 // servicePlots is one service with both of its rates.
@@ -103,7 +103,7 @@ func newPage(v *view) *page {
 	for i, c := range v.Criteria {
 		id := strconv.Itoa(i)
 		p.CriterionPlots = append(p.CriterionPlots, plotRow{
-			Label: c.Label, Question: c.Question, Safety: c.Safety, Figure: c.Figure,
+			Label: c.Label, Safety: c.Safety, Figure: c.Figure,
 			Strip: newStrip("plot-c"+id, c.Label, c.Figure, nil, c.Safety),
 		})
 		p.Bars = append(p.Bars, barRow{

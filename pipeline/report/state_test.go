@@ -22,6 +22,12 @@ func TestEveryFormatSays(t *testing.T) {
 	failed.Run.State = "failed"
 	notPassed := small(t)
 	notPassed.Run.Calibration = "not_passed"
+	adjusted := small(t)
+	p := 0.0123
+	adjusted.Aggregates[0].AdjustedP = &p
+	if page := render(t, "html", adjusted); !strings.Contains(page, "adjusted p 0.012") {
+		t.Error("the page does not say the adjusted p")
+	}
 	census := allPass(t)
 	census.Aggregates[0].Reason = "census: all 20 eligible sessions were graded"
 	for name, c := range map[string]struct {

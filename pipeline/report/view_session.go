@@ -33,7 +33,6 @@ type chip struct {
 	Class        string // the verdict if it is one of those that the page knows, else "other"
 	Text, Symbol string
 	Detail       string // score and steps
-	Safety       bool
 }
 
 func (v *view) sessions(m *Model, most int) {
@@ -83,7 +82,7 @@ func (v *view) session(s *Session) sessionRow {
 		out.Reason = name(strings.ReplaceAll(g.UngradedReason, "_", " "))
 	}
 	for i, c := range v.Criteria {
-		chip := chipOf(pick(s.Verdicts, c.key), c.Label, i, c.Safety)
+		chip := chipOf(pick(s.Verdicts, c.key), c.Label, i)
 		if chip.Detail == out.Reason {
 			chip.Detail = "" // said once, at the grade
 		}
@@ -107,8 +106,8 @@ func pick(verdicts []schema.Verdict, criterion string) *schema.Verdict {
 	return best
 }
 
-func chipOf(v *schema.Verdict, criterion string, index int, safety bool) chip {
-	c := chip{Criterion: criterion, Index: index, Safety: safety, Text: unknown, Symbol: ""}
+func chipOf(v *schema.Verdict, criterion string, index int) chip {
+	c := chip{Criterion: criterion, Index: index, Text: unknown}
 	if v == nil {
 		return c
 	}

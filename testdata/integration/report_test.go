@@ -55,7 +55,7 @@ func openReport(t *testing.T, m *report.Model) *tab {
 		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("disable-sync", true), chromedp.WSURLReadTimeout(time.Minute),
 	}
-	alloc, cancelAlloc := chromedp.NewExecAllocator(t.Context(), options...)
+	alloc, cancelAlloc := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), options...)
 	t.Cleanup(cancelAlloc)
 	quiet := func(string, ...any) {} // an event that is newer than the client is no failure
 	browser, cancel := chromedp.NewContext(alloc, chromedp.WithErrorf(quiet), chromedp.WithLogf(quiet))
