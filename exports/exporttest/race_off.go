@@ -1,0 +1,5 @@
+//go:build !race
+
+package exporttest
+
+const raceEnabled = false
