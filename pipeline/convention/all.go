@@ -12,12 +12,17 @@ func All() []Convention {
 		OpenCode{},
 		GoogleADK{},
 		Mastra{},
+		PydanticAI{},
+		Microsoft{},
 		LangSmith{},
 		Strands{},
+		OpenHands{},
 		AgentCore{},
+		ClaudeAgentSDK{},
 		OpenInference{},
 		VercelAI{},
 		Traceloop{},
+		Langfuse{},
 		OTelGenAI{},
 	}
 }

@@ -238,6 +238,12 @@ type ToolDefinition struct {
 	InputSchema string // JSON
 }
 
+// ToolServer names the MCP server with which a connection was made: spans beside it, below the same parent, are its tools.
+type ToolServer struct {
+	Meta
+	Server string
+}
+
 // Identity is what a record says about the harness itself.
 type Identity struct {
 	Meta

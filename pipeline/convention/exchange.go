@@ -67,6 +67,8 @@ func responseOf(t tree) exchange {
 		for _, c := range asList(m["candidates"])[:min(1, len(asList(m["candidates"])))] {
 			x.messages = append(x.messages, message{role: "assistant", parts: partsOf(field(field(c, "content"), "parts"))})
 		}
+	case field(m["content"], "parts") != nil: // Gemini's one candidate
+		x.messages = []message{{role: "assistant", parts: partsOf(field(m["content"], "parts"))}}
 	case m["content"] != nil: // Anthropic, or one message
 		x.messages = []message{{role: "assistant", parts: partsOf(m["content"])}}
 		for _, c := range asList(m["tool_calls"]) {

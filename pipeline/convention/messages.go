@@ -223,6 +223,11 @@ func (t *teller) message(at int64, h History, responseID string, m message) {
 		}
 	}
 	for _, p := range m.parts {
+		if p.kind == partText && m.role == "assistant" {
+			if call, ok := responseItem(p.text); ok {
+				p = call
+			}
+		}
 		switch {
 		case p.kind == partCall:
 			flush()

@@ -199,6 +199,9 @@ func toolOutput(s string, known Outcome) (text string, o Outcome, callID string)
 	if m, ok := tr.(map[string]any); ok {
 		if kw := langchainFields(m); kw != nil {
 			callID = str(kw, "tool_call_id")
+		} else if id := str(m, "tool_call_id"); id != "" && m["content"] != nil {
+			callID, known = id, orOutcome(StatusOutcome(str(m, "status")), known)
+			tr = m["content"]
 		}
 	}
 	inner, said := unwrapResult(tr, OutcomeUnknown)
@@ -220,7 +223,7 @@ func (c OpenInference) summary(r *Record, t *teller) {
 	if s := a.Str("input.value"); s != "" {
 		if tr, ok := parseTree(s); ok {
 			t.history(r.Row.StartedUnixNano, r.Row.SpanID, false, requestOf(tr).messages)
-		} else {
+		} else if !isRepr(s) {
 			t.tell(&Prompt{History: History{Origin: OriginHistory, Call: r.Row.SpanID}, Text: s, Truncated: isCut(s)})
 		}
 	}

@@ -257,7 +257,7 @@ func tellDefinitions(t *teller, tr tree) {
 		if name == "" {
 			continue
 		}
-		schema := field(m, "parameters", "inputSchema", "input_schema", "parametersJsonSchema", "json_schema")
+		schema := field(m, "parameters", "inputSchema", "input_schema", "parametersJsonSchema", "parameters_json_schema", "json_schema")
 		if j := field(schema, "json"); j != nil {
 			schema = j
 		}

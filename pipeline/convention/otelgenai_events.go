@@ -183,10 +183,10 @@ func genAIExports(r *Record) Content {
 		if a.Has("gen_ai.system_instructions") || a.Has("system_prompt") {
 			c |= ContentSkillCatalogue
 		}
-		if a.Has("gen_ai.tool.call.arguments") {
+		if a.Has("gen_ai.tool.call.arguments") || a.Has("gen_ai.tool.name") && a.Has("input.value") {
 			c |= ContentToolArguments
 		}
-		if a.Has("gen_ai.tool.call.result") {
+		if a.Has("gen_ai.tool.call.result") || a.Has("gen_ai.tool.name") && a.Has("output.value") {
 			c |= ContentToolResults | ContentSkillBody
 		}
 	}

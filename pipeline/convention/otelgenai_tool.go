@@ -16,16 +16,20 @@ func genAITool(r *Record, t *teller) {
 	}
 	call := &ToolCall{Source: SourceExecution, CallID: toolCallID(a), Tool: name, Server: server}
 	result := &ToolResult{Source: SourceExecution, CallID: call.CallID, Tool: name}
-	if v, ok := a.Get("gen_ai.tool.call.arguments"); ok {
-		call.Arguments = valueArguments(v)
-	} else if v, ok := a.Get("gen_ai.tool.input"); ok {
-		call.Arguments = valueArguments(v)
+	for _, k := range [...]string{"gen_ai.tool.call.arguments", "gen_ai.tool.input", "input.value", "mcp.request.arguments"} {
+		if v, ok := a.Get(k); ok && call.Arguments == "" {
+			call.Arguments = valueArguments(v)
+		}
 	}
 	result.Outcome = toolOutcome(r)
-	if v, ok := a.Get("gen_ai.tool.call.result"); ok {
-		result.Text, result.Outcome = resultText(v, result.Outcome)
-	} else if v, ok := a.Get("gen_ai.tool.output"); ok {
-		result.Text, result.Outcome = resultText(v, result.Outcome)
+	for _, k := range [...]string{"gen_ai.tool.call.result", "gen_ai.tool.output", "output.value"} {
+		if v, ok := a.Get(k); ok && result.Text == "" {
+			result.Text, result.Outcome = resultText(v, result.Outcome)
+		}
+	}
+	if n := a.count("process.exit.code"); n != nil && *n <= 255 {
+		code := int32(*n)
+		result.ExitCode = &code
 	}
 	genAIToolEvents(r, call, result)
 	if result.Text == "" && result.Outcome == OutcomeError {
@@ -107,7 +111,7 @@ func toolOutcome(r *Record) Outcome {
 	case "ok":
 		return OutcomeOK
 	}
-	if r.Row.EndedUnixNano != 0 && (r.Attributes.Has("gen_ai.tool.call.result") || r.Attributes.Has("gen_ai.tool.output")) {
+	if r.Row.EndedUnixNano != 0 && (r.Attributes.Has("gen_ai.tool.call.result") || r.Attributes.Has("gen_ai.tool.output") || r.Attributes.Has("output.value")) {
 		return OutcomeOK
 	}
 	return OutcomeUnknown

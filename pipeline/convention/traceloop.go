@@ -27,7 +27,7 @@ func (Traceloop) Match(r *Record) bool {
 
 // Internal implements [Convention].
 func (Traceloop) Internal(r *Record) bool {
-	return r.Row.Name == "initialize.mcp" || r.Row.Name == "mcp.client.session"
+	return r.Row.Name == "mcp.client.session"
 }
 
 // Exports implements [Convention].
@@ -75,6 +75,14 @@ func (Traceloop) Events(r *Record, emit func(Event)) {
 	}
 	t.meta.Witness = r.Row.ScopeName + "/" + a.Str("gen_ai.operation.name") + a.Str("traceloop.span.kind")
 	t.tell(&Identity{Harness: traceloop, Version: r.Row.ScopeVersion})
+	if r.Row.Name == "initialize.mcp" {
+		if tr, ok := parseTree(a.Str("traceloop.entity.output")); ok {
+			if name := str(field(tr, "serverInfo"), "name"); name != "" {
+				t.tell(&ToolServer{Server: name})
+			}
+		}
+		return
+	}
 	if r.Row.Name == "tools/list.mcp" {
 		if tr, ok := parseTree(a.Str("traceloop.entity.output")); ok {
 			tellDefinitions(t, field(tr, "tools"))
@@ -133,6 +141,10 @@ func traceloopMessages(a Attributes, prefix string) []message {
 	for _, f := range numbered(a, prefix) {
 		m := message{role: foldRole(str(f, "role"))}
 		content := contentParts(otlp.StringValue(str(f, "content")))
+		if calls := callList(str(f, "content")); calls != nil { // Koog writes calls as the text of a message
+			out = append(out, message{role: "assistant", parts: calls})
+			continue
+		}
 		if id := str(f, "tool_call_id"); id != "" || m.role == "tool" {
 			text := make([]string, 0, len(content))
 			for _, p := range content {
@@ -145,6 +157,26 @@ func traceloopMessages(a Attributes, prefix string) []message {
 			m.parts = appendCall(m.parts, toolCallPart(c))
 		}
 		out = append(out, m)
+	}
+	return out
+}
+
+// callList reads text that is a list of tool calls and nothing else.
+func callList(text string) []part {
+	if !strings.HasPrefix(text, `[{"`) || !strings.Contains(text, `"function":{`) {
+		return nil
+	}
+	tr, ok := parseTree(text)
+	if !ok {
+		return nil
+	}
+	var out []part
+	for _, e := range asList(tr) {
+		p := toolCallPart(e)
+		if _, isCall := field(e, "function").(map[string]any); !isCall || p.name == "" {
+			return nil
+		}
+		out = append(out, p)
 	}
 	return out
 }

@@ -39,6 +39,7 @@ func Build(id Ident, tenant string, rows []schema.Span, opts Options) Built {
 	b.rd = read(kept, id)
 	b.tell()
 	b.calls()
+	b.servers()
 	b.order()
 	return b.finish()
 }

@@ -205,7 +205,7 @@ func (b *builder) tools() []schema.Tool {
 			if !ok || (d.InputSchema == "") != (pass == 1) {
 				continue
 			}
-			name, server := split(d.Tool, d.Server)
+			name, server := b.served(d)
 			if pass == 1 && full[server+"\x00"+name] {
 				continue
 			}

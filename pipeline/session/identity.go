@@ -110,6 +110,12 @@ func priority(source string, extra []string) int {
 	return len(extra) + len(defaultIDKeys)
 }
 
+// Outranks says whether a session id found at source counts before one found at other.
+func Outranks(source, other string, extra []string) bool {
+	a, b := priority(source, extra), priority(other, extra)
+	return a < b || a == b && source < other
+}
+
 // Ident is the identity of the session that a record belongs to.
 type Ident struct {
 	Key     string // session_key

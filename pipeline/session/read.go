@@ -241,7 +241,7 @@ func (rd *reading) resolveAgents() {
 func (rd *reading) firstAgent() string {
 	for i := range rd.items {
 		switch rd.items[i].event.(type) {
-		case *convention.Identity, *convention.ToolDefinition, *convention.AgentStart, *convention.AgentEnd:
+		case *convention.Identity, *convention.ToolDefinition, *convention.ToolServer, *convention.AgentStart, *convention.AgentEnd:
 			continue
 		}
 		return rd.items[i].meta.Agent

@@ -36,7 +36,8 @@ type builder struct {
 	tails      map[spanID][]*node // what a model call was sent last
 	openings   map[*node][]opening
 	timeline   []*node
-	catalogues []*node // of the timeline
+	catalogues []*node           // of the timeline
+	serverOf   map[string]string // MCP server of a tool, by the name that was called
 	warnings   map[string]int
 	unknown    []string // tools that seem to load skills and are not known
 }
