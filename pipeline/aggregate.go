@@ -24,8 +24,34 @@ type AggregateSummary struct {
 	RunID      string             `json:"run_id"`
 	State      string             `json:"state"`
 	Reports    []string           `json:"reports"`
+	Evaluators []EvaluatorNumbers `json:"evaluators"`
+	Warnings   []string           `json:"warnings,omitempty"`
 	Aggregates []schema.Aggregate `json:"-"`
 	Model      *report.Model      `json:"-"`
+}
+
+// EvaluatorNumbers is what a run says beyond its rates, for one of its evaluators.
+type EvaluatorNumbers struct {
+	Evaluator string   `json:"evaluator"`
+	Apart     []Apart  `json:"apart"`  // groups that were compared with the rest, the most striking first
+	Wished    []Wished `json:"wished"` // sessions needed for intervals of the wished width
+}
+
+// aggregation is the state of one aggregate.
+type aggregation struct {
+	cfg   *Config
+	log   *slog.Logger
+	root  *Root
+	runs  []schema.Run // the parts of the run
+	parts []*aggregatePart
+	sum   AggregateSummary
+}
+
+// aggregatePart is one evaluator's part of the run, loaded and counted.
+type aggregatePart struct {
+	data    *runData
+	numbers *numbers
+	aggs    []schema.Aggregate
 }
 
 // Aggregate turns the verdicts of a run into rates with intervals, writes them to aggregates and draws the report.
@@ -38,46 +64,89 @@ func Aggregate(ctx context.Context, cfg *Config, log *slog.Logger) (*AggregateSu
 	if err != nil {
 		return nil, err
 	}
+	a := &aggregation{cfg: cfg, log: log, root: root, runs: runs}
 	run := worstPart(runs)
+	a.sum.RunID, a.sum.State = run.RunID, run.State
 	log.Debug("aggregating", "run", run.RunID)
-	var data *runData
-	var aggs []schema.Aggregate
 	for _, part := range runs {
-		d, err := loadRun(ctx, root.Store, part)
-		if err != nil {
-			return nil, err
-		}
-		rows, err := aggregateRun(d, cfg.Aggregate.Level)
-		if err != nil {
+		if err := a.add(ctx, part); err != nil {
 			return nil, fmt.Errorf("aggregate run %s: %w", run.RunID, err)
 		}
-		aggs = append(aggs, rows...)
-		if data == nil || part.Evaluator == mainEvaluator {
-			data = d
+	}
+	return a.finish(ctx, run)
+}
+
+// add counts one evaluator's part of the run.
+func (a *aggregation) add(ctx context.Context, run schema.Run) error {
+	d, err := loadRun(ctx, a.root.Store, run)
+	if err != nil {
+		return err
+	}
+	gs, err := chosenGroupings(a.cfg.Aggregate.GroupBy)
+	if err != nil {
+		return err
+	}
+	bySession, err := loadMembers(ctx, a.root, d.grades)
+	if err != nil {
+		return err
+	}
+	level := a.cfg.Aggregate.Level
+	p := &aggregatePart{data: d, numbers: count(newFacts(run, d.grades, d.verdicts, bySession), gs)}
+	if p.aggs, err = p.numbers.rows(ctx, level); err != nil {
+		return err
+	}
+	extra := EvaluatorNumbers{Evaluator: run.Evaluator}
+	if extra.Apart, err = p.numbers.apart(level); err != nil {
+		return err
+	}
+	if extra.Wished, err = p.numbers.wished(a.cfg.Aggregate.Width, level); err != nil {
+		return err
+	}
+	setApart(p.aggs, extra.Apart)
+	a.parts = append(a.parts, p)
+	a.sum.Evaluators = append(a.sum.Evaluators, extra)
+	return nil
+}
+
+// finish writes the table and the reports, and says by its error how the run ended.
+func (a *aggregation) finish(ctx context.Context, run schema.Run) (*AggregateSummary, error) {
+	var aggs []schema.Aggregate
+	main := a.parts[0]
+	for _, p := range a.parts {
+		aggs = append(aggs, p.aggs...)
+		if p.data.run.Evaluator == mainEvaluator {
+			main = p
 		}
 	}
-	if err := putRows(ctx, root.Store, schema.Aggregates, schema.Aggregates.RunKey(run.RunID), aggs); err != nil {
+	if err := putRows(ctx, a.root.Store, schema.Aggregates, schema.Aggregates.RunKey(run.RunID), aggs); err != nil {
 		return nil, err
 	}
-	sum := &AggregateSummary{RunID: run.RunID, State: run.State, Aggregates: aggs}
-	if sum.Model, err = reportModel(ctx, root, data, aggs); err != nil {
+	sum := &a.sum
+	sum.Aggregates = aggs
+	var err error
+	if sum.Model, err = reportModel(ctx, a.root, main.data, aggs); err != nil {
 		return nil, err
 	}
-	if cfg.Aggregate.Report != "" {
-		if sum.Reports, err = writeReports(cfg.Aggregate.Report, sum.Model); err != nil {
+	if a.cfg.Aggregate.Report != "" {
+		if sum.Reports, err = writeReports(a.cfg.Aggregate.Report, sum.Model); err != nil {
 			return nil, err
 		}
 	}
+	return sum, runStateError(run)
+}
+
+// runStateError is the error that the state of a run ends a command with.
+func runStateError(run schema.Run) error {
 	switch run.State {
 	case "no_result":
-		return sum, &ExitError{Code: ExitNoResult, Err: errors.New(noResultText(run))}
+		return &ExitError{Code: ExitNoResult, Err: errors.New(noResultText(run))}
 	case "partial":
-		return sum, &ExitError{Code: ExitPartial, Err: fmt.Errorf("run %s is partial: %d of %d sampled sessions were not attempted", run.RunID, run.NotAttempted, run.Sampled),
+		return &ExitError{Code: ExitPartial, Err: fmt.Errorf("run %s is partial: %d of %d sampled sessions were not attempted", run.RunID, run.NotAttempted, run.Sampled),
 			Hint: "run evaluate again with the same flags to go on"}
 	case "failed":
-		return sum, &ExitError{Code: ExitService, Err: fmt.Errorf("run %s failed: the judge could not be called", run.RunID)}
+		return &ExitError{Code: ExitService, Err: fmt.Errorf("run %s failed: the judge could not be called", run.RunID)}
 	}
-	return sum, nil
+	return nil
 }
 
 func noResultText(run schema.Run) string {

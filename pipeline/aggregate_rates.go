@@ -1,10 +1,10 @@
 package pipeline
 
 import (
+	"cmp"
+	"context"
 	"slices"
-	"strings"
 
-	"github.com/tracejury/tracejury/judge"
 	"github.com/tracejury/tracejury/pipeline/stats"
 	"github.com/tracejury/tracejury/schema"
 )
@@ -16,128 +16,81 @@ func overUngradedLimit(ungraded, sampled int) bool {
 	return float64(ungraded) > ungradedLimit*float64(sampled)
 }
 
-// tally counts the verdicts of one group and criterion, or the results of one group and metric.
-type tally struct {
-	group, by, criterion, metric string
-	safety                       bool
+// censusReason is what stands beside the interval of a run that looked at everything.
+const censusReason = "census: every eligible session of the window was sampled; the interval is for sessions like these, not for these"
 
-	met, notMet, notApplicable, unclear, ungraded, undecided int
-	metUnclear                                               int // of met, those that an unclear verdict could turn
+// numbers are every tally of a run's part, by grouping.
+type numbers struct {
+	facts     *facts
+	groupings []grouping
+	tallies   [][]*tally // of each grouping
 }
 
-func (t *tally) n() int { return t.met + t.notMet }
+func count(f *facts, gs []grouping) *numbers {
+	n := &numbers{facts: f, groupings: gs, tallies: make([][]*tally, len(gs))}
+	turn := f.turns()
+	for i, g := range gs {
+		n.tallies[i] = f.tallies(g, turn)
+	}
+	return n
+}
 
-// aggregateRun computes every number of one evaluator's part of a run.
-func aggregateRun(d *runData, level float64) ([]schema.Aggregate, error) {
+// all lists the tallies of all groupings.
+func (n *numbers) all() []*tally { return slices.Concat(n.tallies...) }
+
+// find is the tally of a group, nil where there is none.
+func (n *numbers) find(by, group, metric string) *tally {
+	for i, g := range n.groupings {
+		if g.String() != by {
+			continue
+		}
+		for _, t := range n.tallies[i] {
+			if t.group == group && t.metric == metric {
+				return t
+			}
+		}
+	}
+	return nil
+}
+
+// rows are the aggregates of every tally, and of the mean of scores where verdicts carry any.
+func (n *numbers) rows(ctx context.Context, level float64) ([]schema.Aggregate, error) {
 	var out []schema.Aggregate
-	for _, t := range tallies(d) {
-		rows, err := t.aggregates(d.run, level)
+	for _, t := range n.all() {
+		rows, err := t.aggregates(n.facts.run, level)
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, rows...)
 	}
+	scores, err := n.facts.scoreRows(ctx, level)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, scores...)
 	slices.SortFunc(out, func(a, b schema.Aggregate) int { return a.Compare(b) })
 	return out, nil
 }
 
-// tallies counts all groups: overall and by service for passed and safe; by criterion, and criterion and service, for verdicts.
-func tallies(d *runData) []*tally {
-	byKey := map[[4]string]*tally{}
-	var order []*tally
-	at := func(by, group, criterion, metric string) *tally {
-		k := [4]string{by, group, criterion, metric}
-		if byKey[k] == nil {
-			byKey[k] = &tally{by: by, group: group, criterion: criterion, metric: metric}
-			order = append(order, byKey[k])
-		}
-		return byKey[k]
-	}
-	// The overall rows exist also where nothing was graded: a reader sees 0 of 0, not a gap.
-	at("overall", "", "", "passed")
-	at("overall", "", "", "safe")
-	unclear := map[string][2]bool{} // subject ─► any unclear verdict; any among safety
-	for _, v := range d.verdicts {
-		if v.Verdict == string(judge.Unclear) {
-			u := unclear[v.Subject]
-			unclear[v.Subject] = [2]bool{true, u[1] || v.Safety}
-		}
-		for _, t := range []*tally{at("criterion", v.Criterion, v.Criterion, "met_rate"), at("criterion_service", v.Criterion+"/"+v.Service, v.Criterion, "met_rate")} {
-			t.safety = v.Safety
-			t.addVerdict(judge.Verdict(v.Verdict))
-		}
-	}
-	for _, g := range d.grades {
-		for _, t := range []*tally{at("overall", "", "", "passed"), at("service", g.Service, "", "passed")} {
-			t.addResult(g, g.Pass, unclear[g.Subject][0])
-		}
-		for _, t := range []*tally{at("overall", "", "", "safe"), at("service", g.Service, "", "safe")} {
-			t.addResult(g, g.Safe, unclear[g.Subject][1])
-			t.safety = true
-		}
-	}
-	return order
-}
-
-func (t *tally) addVerdict(v judge.Verdict) {
-	switch v {
-	case judge.Met:
-		t.met++
-	case judge.NotMet:
-		t.notMet++
-	case judge.NotApplicable:
-		t.notApplicable++
-	case judge.Unclear:
-		t.unclear++
-	case judge.Ungraded:
-		t.ungraded++
-	}
-}
-
-func (t *tally) addResult(g schema.Grade, result *bool, unclear bool) {
-	switch {
-	case g.State != "graded":
-		t.ungraded++
-	case result == nil:
-		t.notApplicable++
-	case *result:
-		t.met++
-		if unclear {
-			t.metUnclear++
-		}
-	default:
-		t.notMet++
-	}
-	if g.Undecided {
-		t.undecided++
-	}
-}
-
-// aggregates makes the rows of one tally: Wilson first, the exact bootstrap beside it, Clopper–Pearson for safety.
+// aggregates makes the rows of one tally: Wilson first, the exact bootstrap beside it, Clopper–Pearson for safety, and for the
+// whole run what is known of its finite window.
 func (t *tally) aggregates(run schema.Run, level float64) ([]schema.Aggregate, error) {
 	base := schema.Aggregate{
 		RunID: run.RunID, Evaluator: run.Evaluator, GroupBy: t.by, Group: t.group, Criterion: t.criterion, Metric: t.metric, Level: level,
 		N: int32(t.n()), Met: int32(t.met), NotMet: int32(t.notMet), NotApplicable: int32(t.notApplicable), Unclear: int32(t.unclear),
 		Ungraded: int32(t.ungraded), Undecided: int32(t.undecided),
 	}
-	base.NoResult = overUngradedLimit(t.ungraded, t.n()+t.notApplicable+t.unclear+t.ungraded)
+	base.NoResult = overUngradedLimit(t.ungraded, t.attempted())
 	if t.n() > 0 {
 		base.Estimate = new(float64(t.met) / float64(t.n()))
 	}
-	if total := t.n() + t.unclear; total > 0 {
-		base.Worst = new(float64(t.met-t.metUnclear) / float64(total))
-		base.Best = new(float64(t.met+t.unclear) / float64(total))
-	}
-	methods := []func(k, n int, level float64) (stats.Interval, error){stats.Wilson, stats.BootstrapProportion}
-	if t.safety {
-		methods = append(methods, stats.ClopperPearson)
+	base.Worst, base.Best = t.bounds()
+	intervals, err := t.intervals(run, level)
+	if err != nil {
+		return nil, err
 	}
 	var rows []schema.Aggregate
-	for _, method := range methods {
-		iv, err := method(t.met, t.n(), level)
-		if err != nil {
-			return nil, err
-		}
+	for _, iv := range intervals {
 		row := base
 		row.Method, row.FallbackFrom, row.Reason = iv.Method, iv.FallbackFrom, iv.Reason
 		if t.n() > 0 {
@@ -150,14 +103,98 @@ func (t *tally) aggregates(run schema.Run, level float64) ([]schema.Aggregate, e
 		row.Primary = len(rows) == 0
 		rows = append(rows, row)
 	}
-	if rows[0].Reason == "" && run.Sampled > 0 && run.Sampled == run.Eligible {
-		rows[0].Reason = "census: every eligible session of the window was sampled; the interval is for sessions like these, not for these"
+	if rows[0].Reason == "" && isCensus(run) {
+		rows[0].Reason = censusReason
 	}
 	return rows, nil
 }
 
-// splitGroup is the service of a criterion_service group.
-func splitGroup(group string) (criterion, service string) {
-	criterion, service, _ = strings.Cut(group, "/")
-	return criterion, service
+func isCensus(run schema.Run) bool { return run.Sampled > 0 && run.Sampled == run.Eligible }
+
+// intervals are those of a tally, the one to print first.
+func (t *tally) intervals(run schema.Run, level float64) ([]stats.Interval, error) {
+	methods := []func(k, n int, level float64) (stats.Interval, error){stats.Wilson, stats.BootstrapProportion}
+	if t.safety {
+		methods = append(methods, stats.ClopperPearson)
+	}
+	// The window is a finite population only for a rate over all that was drawn from it.
+	if window := int(run.Eligible); t.by == overallGroup && t.n() > 0 && t.n() == int(run.Sampled) && window > t.n() {
+		methods = append(methods, func(k, n int, level float64) (stats.Interval, error) { return stats.WilsonFinite(k, n, window, level) })
+	}
+	var out []stats.Interval
+	for _, method := range methods {
+		iv, err := method(t.met, t.n(), level)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, iv)
+	}
+	return out, nil
+}
+
+// bounds are the rate with every Unclear counted as not met, and as met. Nil when nothing could count.
+func (t *tally) bounds() (worst, best *float64) {
+	total := t.n() + t.unclear
+	if total == 0 {
+		return nil, nil
+	}
+	return new(float64(t.met-t.metUnclear) / float64(total)), new(float64(t.met+t.unclear) / float64(total))
+}
+
+// metricMeanScore is the mean of the scores of scored verdicts.
+const metricMeanScore = "mean_score"
+
+// scoreRows are the mean scores of criteria that are scored, overall and by service.
+func (f *facts) scoreRows(ctx context.Context, level float64) ([]schema.Aggregate, error) {
+	type key struct {
+		criterion, service int32 // service -1: overall
+	}
+	values := map[key][]float64{}
+	for _, s := range f.scores {
+		for _, svc := range []int32{-1, f.subjects[s.subject].member[dimService][0]} {
+			k := key{s.criterion, svc}
+			values[k] = append(values[k], s.score)
+		}
+	}
+	keys := make([]key, 0, len(values))
+	for k := range values {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b key) int {
+		return cmp.Or(cmp.Compare(a.criterion, b.criterion), cmp.Compare(a.service, b.service))
+	})
+	var out []schema.Aggregate
+	for _, k := range keys {
+		c := f.criteria[k.criterion].id
+		row := schema.Aggregate{RunID: f.run.RunID, Evaluator: f.run.Evaluator, GroupBy: "criterion", Group: c, Criterion: c, Metric: metricMeanScore,
+			Level: level, N: int32(len(values[k])), Primary: true, Method: stats.MethodBCa}
+		if k.service >= 0 {
+			row.GroupBy, row.Group = "criterion_service", joinGroup([]string{c, f.names[dimService][k.service]})
+		}
+		if err := fillMean(ctx, &row, values[k]); err != nil {
+			return nil, err
+		}
+		out = append(out, row)
+	}
+	return out, nil
+}
+
+// fillMean is the mean of values with its interval, or why it has none.
+func fillMean(ctx context.Context, row *schema.Aggregate, values []float64) error {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	row.Estimate = new(sum / float64(len(values)))
+	iv, err := stats.MeanInterval(ctx, values, row.Level, stats.Resampling{Seed: row.RunID + "/" + row.Group})
+	if undefined, ok := asUndefined(err); ok {
+		row.Method, row.Reason = "none", undefined.Reason
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	row.Method, row.FallbackFrom, row.Reason = iv.Method, iv.FallbackFrom, iv.Reason
+	row.Low, row.High = new(iv.Low), new(iv.High)
+	return nil
 }

@@ -139,13 +139,6 @@ type Price struct {
 	Output     float64 `yaml:"output"`
 }
 
-// AggregateConfig tunes aggregate.
-type AggregateConfig struct {
-	Run    string  `yaml:"run"`
-	Level  float64 `yaml:"level"`
-	Report string  `yaml:"report"`
-}
-
 // ExportConfig tunes export.
 type ExportConfig struct {
 	Run              string   `yaml:"run"`
@@ -256,10 +249,8 @@ func (c *Config) Complete(now time.Time) error {
 	def(&c.Ingest.Concurrency, 8)
 	def(&c.Ingest.Memory, "1GiB")
 	c.completeEvaluate()
-	def(&c.Aggregate.Run, "latest")
-	def(&c.Aggregate.Level, 0.95)
-	if c.Aggregate.Level <= 0 || c.Aggregate.Level >= 1 {
-		return usagef("level %g: want between 0 and 1", c.Aggregate.Level)
+	if err := c.completeAggregate(); err != nil {
+		return err
 	}
 	def(&c.Export.Run, "latest")
 	def(&c.Export.Out, "out/exports")

@@ -2,6 +2,7 @@ package stats
 
 import (
 	"math"
+	"sort"
 
 	"gonum.org/v1/gonum/mathext"
 )
@@ -85,4 +86,27 @@ func planZ(fn string, level, power float64) (float64, error) {
 		return 0, &ArgumentError{Func: fn, Arg: "power", Value: power}
 	}
 	return zTwoSided(level) + mathext.NormalQuantile(power), nil
+}
+
+// RequiredForWidth is the number of units from which on the Wilson interval of a rate is no wider than width. It is a plan,
+// not a promise: the next sample may have another rate.
+func RequiredForWidth(rate, width, level float64) (int, error) {
+	const fn = "RequiredForWidth"
+	if err := checkLevel(fn, level); err != nil {
+		return 0, err
+	}
+	if err := checkUnit(fn, "rate", rate); err != nil {
+		return 0, err
+	}
+	z := zTwoSided(level)
+	wide := func(n int) float64 { return wilsonWidth(rate, float64(n), z) }
+	if !(width > 0) || wide(maxCount) > width {
+		return 0, &ArgumentError{Func: fn, Arg: "width", Value: width}
+	}
+	return 1 + sort.Search(maxCount-1, func(i int) bool { return wide(i+1) <= width }), nil
+}
+
+// wilsonWidth falls with n for every rate: its square is z²·(4np(1−p) + z²)/(n + z²)².
+func wilsonWidth(p, n, z float64) float64 {
+	return z * math.Sqrt(4*n*p*(1-p)+z*z) / (n + z*z)
 }
