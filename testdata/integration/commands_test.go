@@ -2,7 +2,6 @@ package integration
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -56,13 +55,13 @@ var buildCommands = sync.OnceValues(func() (string, error) {
 	return dir, nil
 })
 
-// repository is the root of the product's module. TRACEJURY_REPOSITORY names another, to test what was checked out elsewhere.
+// repository is the root of the product's module.
 func repository() string {
 	dir, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {
 		panic(err)
 	}
-	return cmp.Or(os.Getenv("TRACEJURY_REPOSITORY"), dir)
+	return dir
 }
 
 // world is a place to run the commands in: a working directory, an environment, and what they read and write.

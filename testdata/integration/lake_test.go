@@ -164,7 +164,7 @@ func (l *lake) checkColumns(tab schema.Table) {
 				nano = "quarantined_unix_nano"
 			}
 			l.none(tab.Name+"."+name+" and its nanoseconds differ", fmt.Sprintf(
-				`SELECT %[2]s, %[3]s FROM %[1]s WHERE (%[2]s IS NULL) <> (%[3]s IS NULL) OR epoch_us(%[2]s) <> %[3]s // 1000`, tab.Name, name, nano))
+				`SELECT %[2]q, %[3]s FROM %[1]s WHERE (%[2]q IS NULL) <> (%[3]s IS NULL) OR epoch_us(%[2]q) <> %[3]s // 1000`, tab.Name, name, nano))
 		case name == "cost_usd":
 			if typ != "DECIMAL(18,6)" {
 				l.t.Errorf("%s.%s is %s", tab.Name, name, typ)
@@ -257,7 +257,7 @@ func (l *lake) checkPlace(tab schema.Table) {
 	case schema.ByRun:
 		l.none(tab.Name+": a run in another's object", fmt.Sprintf("SELECT run_id, run FROM %s WHERE run_id <> run::VARCHAR", tab.Name))
 	case schema.ByDigest:
-		l.none(tab.Name+": a material under another's hash", fmt.Sprintf(`SELECT sha256, filename FROM %s WHERE NOT ends_with(filename, '/sha256=' || left(sha256, 2) || '/' || sha256 || '.parquet')`, tab.Name))
+		l.none(tab.Name+": a material under another's hash", fmt.Sprintf(`SELECT sha256, filename FROM %s WHERE NOT ends_with(filename, '/prefix=' || left(sha256, 2) || '/' || sha256 || '.parquet')`, tab.Name))
 	case schema.ByBucket:
 	}
 }
