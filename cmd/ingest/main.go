@@ -25,6 +25,7 @@ type job struct {
 	Since         string   `help:"Read only objects newer than this, e.g. 2d." placeholder:"SPAN"`
 	Full          bool     `help:"Read every object again."`
 	DryRun        bool     `help:"List what would be read, and stop."`
+	Explain       string   `help:"Print what is made of one object (a URI, a key of --from, or a file), and stop." placeholder:"OBJECT"`
 	RetentionOnly bool     `help:"Only delete what has expired."`
 	BreakLock     bool     `help:"Take the lock from whoever holds it."`
 	KeepInternal  bool     `help:"Keep spans without content that a harness makes of its own workings."`
@@ -48,6 +49,9 @@ func (j *job) Run(ctx context.Context, log *slog.Logger, stdout io.Writer) (any,
 	cli.Over(&cfg.Ingest.Concurrency, j.Concurrency)
 	cli.Over(&cfg.Ingest.Memory, j.Memory)
 	cli.Over(&cfg.Ingest.KeepInternal, j.KeepInternal)
+	if j.Explain != "" {
+		return pipeline.Explain(ctx, cfg, j.Explain, log, stdout)
+	}
 	if err := cfg.Complete(time.Now()); err != nil {
 		return nil, err
 	}

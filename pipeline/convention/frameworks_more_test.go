@@ -173,3 +173,12 @@ func TestPrintedToolCall(t *testing.T) {
 		}
 	}
 }
+
+func TestUnused(t *testing.T) {
+	r := spanOf("x", "chat m", "gen_ai.operation.name", "chat", "gen_ai.input.messages", `[{"role":"user","content":"Hi"}]`, "server.port", 443, "gen_ai.usage.input_tokens", 3)
+	r.Events = []otlp.SpanEvent{{Name: "note"}}
+	names, ok := Unused(r)
+	if !ok || len(names) != 2 || names[0] != "server.port" || names[1] != "event note" {
+		t.Errorf("unused %q %t", names, ok)
+	}
+}
