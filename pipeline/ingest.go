@@ -14,8 +14,6 @@ import (
 
 	"github.com/tracejury/tracejury/pipeline/convention"
 	"github.com/tracejury/tracejury/pipeline/mask"
-	"github.com/tracejury/tracejury/pipeline/session"
-	"github.com/tracejury/tracejury/pipeline/shuffle"
 	"github.com/tracejury/tracejury/pipeline/store"
 	"github.com/tracejury/tracejury/pipeline/table"
 	"github.com/tracejury/tracejury/schema"
@@ -69,12 +67,9 @@ type ingestRun struct {
 	inputs      []input
 	plan        string
 
+	index   []localObject   // copies of the buckets of traces
+	results []*objectResult // by input
 	mu      sync.Mutex
-	results map[string]*objectResult // by source \0 object
-	traces  map[string]struct{}      // tenant \0 trace of every record read now
-	idents  map[string]session.Ident
-	moves   map[schema.SessionMoved]struct{}
-	idOrder []string // attributes that carry session ids, first asked first
 	counts  IngestCounts
 	changed []CommitEntry
 	deleted []string
@@ -82,8 +77,7 @@ type ingestRun struct {
 
 // Ingest reads what is new in the sources into session tables. It holds the writer lock of the data root meanwhile.
 func Ingest(ctx context.Context, cfg *Config, opts IngestOptions, log *slog.Logger) (*IngestSummary, error) {
-	r := &ingestRun{cfg: cfg, opts: opts, log: log, conventions: convention.All(), results: map[string]*objectResult{}, traces: map[string]struct{}{},
-		idents: map[string]session.Ident{}, moves: map[schema.SessionMoved]struct{}{}, idOrder: session.DefaultIDKeys().Keys}
+	r := &ingestRun{cfg: cfg, opts: opts, log: log, conventions: convention.All()}
 	r.counts = IngestCounts{Objects: map[string]int64{}, FilteredBy: map[string]int64{}, Masked: map[string]int64{}, Shapes: map[string]int64{}}
 	var err error
 	if r.mask, err = cfg.masker(); err != nil {
@@ -167,29 +161,28 @@ func (r *ingestRun) ingestInputs(ctx context.Context, seq int64) error {
 		return fmt.Errorf("make spill directory: %w", err)
 	}
 	defer os.RemoveAll(spill)
-	byTrace := shuffle.New(shuffle.Options{Memory: memory / 4, Dir: spill})
-	defer byTrace.Close()
-	byBucket := shuffle.New(shuffle.Options{Memory: memory / 4, Dir: spill, Partitions: r.root.Layout.Buckets})
-	defer byBucket.Close()
-
-	if err := r.readInputs(ctx, byTrace, byBucket); err != nil {
+	var total int64
+	for _, in := range r.inputs {
+		total += unpacked(in.obj)
+	}
+	g := r.newGroupings(memory, total, spill)
+	defer g.close()
+	rd := r.newReader(memory/8, func(s *spilled) error { return r.keep(s, g) })
+	if err := rd.all(ctx); err != nil {
 		return err
 	}
-	idx, err := r.loadTraceIndex(ctx)
-	if err != nil {
+	r.index = make([]localObject, r.root.Layout.Buckets)
+	if err := r.loadStoredTraces(ctx, g, spill); err != nil {
 		return err
 	}
-	if err := r.loadStoredTraces(ctx, idx, byTrace); err != nil {
+	if err := r.assignTraces(ctx, g); err != nil {
 		return err
 	}
-	if err := r.assignTraces(ctx, byTrace, byBucket); err != nil {
+	if err := g.byTrace.Close(); err != nil {
 		return err
 	}
-	if err := byTrace.Close(); err != nil {
-		return err
-	}
-	m := &merger{run: r, index: idx, spill: spill}
-	if err := m.merge(ctx, byBucket); err != nil {
+	m := &merger{run: r, g: g, dir: spill}
+	if err := m.merge(ctx); err != nil {
 		return err
 	}
 	if err := m.publish(ctx); err != nil {
@@ -198,68 +191,49 @@ func (r *ingestRun) ingestInputs(ctx context.Context, seq int64) error {
 	return r.recordObjects(ctx, seq)
 }
 
-// readInputs reads every input; its records go into byTrace, or straight into byBucket where no trace can change their session.
-func (r *ingestRun) readInputs(ctx context.Context, byTrace, byBucket *shuffle.Shuffle) error {
-	p := Plan[struct{}]{Stage: "ingest/read"}
-	progress := newProgress(r.log, "reading", int64(len(r.inputs)))
-	defer progress.done()
-	for _, in := range r.inputs {
-		p.Tasks = append(p.Tasks, Task[struct{}]{Name: in.name() + " " + in.obj.ETag, Do: func(ctx context.Context) (struct{}, error) {
-			res, err := r.readObject(ctx, in, func(row *schema.Span) error { return r.keep(row, byTrace, byBucket) })
-			if err != nil {
-				return struct{}{}, err
-			}
-			progress.add(1)
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.results[objectID(res.row.Source, res.row.Object)] = &res
-			return struct{}{}, nil
-		}})
+// keep passes on a row that was read. It may be called concurrently.
+func (r *ingestRun) keep(s *spilled, g *groupings) error {
+	buf := rowBuffers.Get().(*[]byte)
+	defer rowBuffers.Put(buf)
+	*buf = appendRow((*buf)[:0], s)
+	if s.row.TraceID == "" {
+		return r.assignAlone(s, *buf, g)
 	}
-	_, err := runLocal(ctx, r.cfg.Ingest.Concurrency, p)
-	return err
+	key := traceKey(s.row.Tenant, s.row.TraceID)
+	g.filter.add(key)
+	return g.byTrace.Add(key, *buf)
 }
+
+// rowBuffers holds encoding buffers, which shuffles copy from.
+var rowBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
 func objectID(source, object string) string { return source + "\x00" + object }
-
-// traceID joins tenant and trace.
-func traceKey(tenant, trace string) string { return tenant + "\x00" + trace }
-
-func (r *ingestRun) keep(row *schema.Span, byTrace, byBucket *shuffle.Shuffle) error {
-	if row.TraceID == "" {
-		return r.assignRows(row.Tenant, []*schema.Span{row}, []bool{false}, byBucket)
-	}
-	key := traceKey(row.Tenant, row.TraceID)
-	r.mu.Lock()
-	r.traces[key] = struct{}{}
-	r.mu.Unlock()
-	return byTrace.Add(key, appendSpan(nil, row, false))
-}
 
 // recordObjects writes what became of each object, last before the commit: a run that dies before reads them again.
 func (r *ingestRun) recordObjects(ctx context.Context, seq int64) error {
 	objects := map[int][]schema.Object{}
 	bad := map[int][]schema.QuarantineRow{}
-	for _, id := range slices.Sorted(maps.Keys(r.results)) {
-		res := r.results[id]
+	read := map[string]string{} // object ─► ETag
+	for _, res := range r.results {
 		res.row.CommitSeq = seq
+		id := objectID(res.row.Source, res.row.Object)
+		read[id] = res.row.ETag
 		b := r.root.Layout.BucketOfDigest(digest(id))
 		objects[b] = append(objects[b], res.row)
 		bad[b] = append(bad[b], res.quarantine...)
 		r.count(res)
 	}
 	for _, b := range slices.Sorted(maps.Keys(objects)) {
-		read := func(source, object string) bool {
-			_, ok := r.results[objectID(source, object)]
-			return ok
-		}
-		err := mergeRows(ctx, r, schema.Quarantine, schema.Quarantine.BucketKey(b), bad[b], func(q schema.QuarantineRow) bool { return !read(q.Source, q.Object) })
+		err := mergeRows(ctx, r, schema.Quarantine, schema.Quarantine.BucketKey(b), bad[b], func(q schema.QuarantineRow) bool {
+			_, again := read[objectID(q.Source, q.Object)]
+			return !again
+		})
 		if err != nil {
 			return err
 		}
 		err = mergeRows(ctx, r, schema.Objects, schema.Objects.BucketKey(b), objects[b], func(o schema.Object) bool {
-			res, ok := r.results[objectID(o.Source, o.Object)]
-			return !ok || res.row.ETag != o.ETag
+			etag, again := read[objectID(o.Source, o.Object)]
+			return !again || etag != o.ETag
 		})
 		if err != nil {
 			return err

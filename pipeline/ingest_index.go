@@ -3,128 +3,302 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"hash/maphash"
 	"maps"
+	"math/bits"
+	"runtime"
 	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
 
 	"github.com/tracejury/tracejury/pipeline/session"
 	"github.com/tracejury/tracejury/pipeline/shuffle"
-	"github.com/tracejury/tracejury/pipeline/table"
 	"github.com/tracejury/tracejury/schema"
 )
 
-// traceIndex is the table traces in memory: which sessions hold records of a trace, and on which days a session lies.
-type traceIndex struct {
-	rows    [][]schema.Trace // by bucket
-	etags   []string
-	byTrace map[string][]schema.Trace // tenant \0 trace
-	days    map[string][]string       // session key ─► dts; more than one only after a run that died
+// traceFilter is a set of traces in fixed memory, that says yes to a few that are not in it (a Bloom filter). Whoever is
+// taken for one of the set is read for nothing, and no result changes.
+type traceFilter struct {
+	seed maphash.Seed
+	bits []atomic.Uint64
+	mask uint64
 }
 
-func (r *ingestRun) loadTraceIndex(ctx context.Context) (*traceIndex, error) {
-	n := r.root.Layout.Buckets
-	idx := &traceIndex{rows: make([][]schema.Trace, n), etags: make([]string, n), byTrace: map[string][]schema.Trace{}, days: map[string][]string{}}
-	for b := range n {
-		rows, etag, err := table.Read[schema.Trace](ctx, r.root.Store, schema.Traces.BucketKey(b))
-		if err != nil {
-			return nil, fmt.Errorf("read traces: %w", err)
-		}
-		idx.rows[b], idx.etags[b] = rows, etag
-		for _, t := range rows {
-			if t.TraceID != "" {
-				key := traceKey(t.Tenant, t.TraceID)
-				idx.byTrace[key] = append(idx.byTrace[key], t)
-			}
-			if !slices.Contains(idx.days[t.SessionKey], t.Dt) {
-				idx.days[t.SessionKey] = append(idx.days[t.SessionKey], t.Dt)
-			}
-		}
-	}
-	return idx, nil
+const filterHashes = 4
+
+func newTraceFilter(bytes int64) *traceFilter {
+	n := uint64(1) << (bits.Len64(uint64(max(bytes, 1<<16))) - 1) // a power of two
+	return &traceFilter{seed: maphash.MakeSeed(), bits: make([]atomic.Uint64, n/8), mask: n*8 - 1}
 }
 
-// loadStoredTraces adds to byTrace what the lake holds of the traces that were read now: a record that arrives late can give
-// all of them another session.
-func (r *ingestRun) loadStoredTraces(ctx context.Context, idx *traceIndex, byTrace *shuffle.Shuffle) error {
-	wanted := map[string]map[string]struct{}{} // object ─► session keys
-	for key := range r.traces {
-		for _, t := range idx.byTrace[key] {
-			for _, dt := range idx.days[t.SessionKey] {
-				bucket, err := r.root.Layout.Bucket(t.SessionKey)
-				if err != nil {
-					return err
-				}
-				obj := schema.Spans.DayKey(dt, bucket)
-				if wanted[obj] == nil {
-					wanted[obj] = map[string]struct{}{}
-				}
-				wanted[obj][t.SessionKey] = struct{}{}
-			}
+func (f *traceFilter) add(key string) {
+	h := maphash.String(f.seed, key)
+	for range filterHashes {
+		at := h & f.mask
+		if w := &f.bits[at/64]; w.Load()&(1<<(at%64)) == 0 {
+			w.Or(1 << (at % 64))
+		}
+		h = bits.RotateLeft64(h, 17) * 0x9e3779b97f4a7c15
+	}
+}
+
+func (f *traceFilter) has(key string) bool {
+	h := maphash.String(f.seed, key)
+	for range filterHashes {
+		at := h & f.mask
+		if f.bits[at/64].Load()&(1<<(at%64)) == 0 {
+			return false
+		}
+		h = bits.RotateLeft64(h, 17) * 0x9e3779b97f4a7c15
+	}
+	return true
+}
+
+// traceKey joins tenant and trace; sessionID tenant and session key.
+func traceKey(tenant, trace string) string { return tenant + "\x00" + trace }
+
+func sessionID(tenant, key string) string { return tenant + "\x00" + key }
+
+// leading is the first 16 bits of a hex digest.
+func leading(hex string) int {
+	n, err := strconv.ParseUint(hex[:min(4, len(hex))], 16, 16)
+	if err != nil {
+		return 0 // keys are digests of our own
+	}
+	return int(n)
+}
+
+// groupings are the three shuffles of an ingest: records by trace, by session, and rows of the index by where they lie.
+type groupings struct {
+	byTrace   *shuffle.Shuffle
+	bySession *shuffle.Shuffle
+	byIndex   *shuffle.Shuffle
+	filter    *traceFilter
+	sub       int // partitions of bySession for each bucket
+}
+
+// newGroupings makes shuffles for about total bytes of records within memory.
+func (r *ingestRun) newGroupings(memory, total int64, dir string) *groupings {
+	load := max(memory/16, 1<<16)
+	parts := int(min(max(2*total/load, int64(2*runtime.GOMAXPROCS(0))), 512))
+	g := &groupings{sub: 1, filter: newTraceFilter(memory / 64)}
+	if len(r.tenants()) == 1 { // else the order of partitions is not that of keys
+		for g.sub*r.root.Layout.Buckets < parts && g.sub < 64 {
+			g.sub *= 2
 		}
 	}
-	for _, obj := range slices.Sorted(maps.Keys(wanted)) {
-		rows, _, err := table.Read[schema.Span](ctx, r.root.Store, obj)
-		if err != nil {
-			return fmt.Errorf("read spans: %w", err)
+	buckets := r.root.Layout.Buckets
+	g.byTrace = shuffle.New(shuffle.Options{Memory: memory / 4, Load: load, Dir: dir, Partitions: parts})
+	g.bySession = shuffle.New(shuffle.Options{Memory: memory / 4, Load: load, Dir: dir, Partitions: buckets * g.sub, Partition: func(key string) int {
+		return leading(key[max(0, len(key)-32):]) * buckets * g.sub >> 16
+	}})
+	g.byIndex = shuffle.New(shuffle.Options{Memory: memory / 32, Load: load / 4, Dir: dir, Partitions: buckets, Partition: r.indexPartition})
+	return g
+}
+
+func (r *ingestRun) tenants() []string {
+	var all []string
+	for _, s := range r.cfg.Sources {
+		all = append(all, s.Tenant)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func (g *groupings) close() {
+	for _, s := range []*shuffle.Shuffle{g.byTrace, g.bySession, g.byIndex} {
+		_ = s.Close() // the spill directory goes as a whole
+	}
+}
+
+// indexKey is a row of traces as a key that sorts as the rows do.
+func indexKey(t schema.Trace) string {
+	return t.Tenant + "\x00" + t.TraceID + "\x00" + t.SessionKey + "\x00" + t.Dt
+}
+
+func parseIndexKey(key string) schema.Trace {
+	p := strings.SplitN(key, "\x00", 4)
+	return schema.Trace{Tenant: p[0], TraceID: p[1], SessionKey: p[2], Dt: p[3]}
+}
+
+// indexPartition is the bucket of a row of traces: by its trace, or by its session where it has none.
+func (r *ingestRun) indexPartition(key string) int {
+	t := parseIndexKey(key)
+	if t.TraceID == "" {
+		return leading(t.SessionKey) * r.root.Layout.Buckets >> 16
+	}
+	return r.root.Layout.BucketOfDigest(digest(t.TraceID))
+}
+
+// loadStoredTraces adds to the shuffles what the lake holds of the sessions that have one of the traces read now: a record
+// that arrives late can give all of a trace another session.
+func (r *ingestRun) loadStoredTraces(ctx context.Context, g *groupings, dir string) error {
+	wanted := map[string]map[string]struct{}{} // object ─► tenant \0 session key
+	for b := range r.root.Layout.Buckets {
+		if err := r.findStored(ctx, g, dir, b, wanted); err != nil {
+			return err
 		}
-		for i := range rows {
-			row := &rows[i]
-			key := traceKey(row.Tenant, row.TraceID)
-			if _, ok := wanted[obj][row.SessionKey]; !ok || row.TraceID == "" {
-				continue
-			}
-			if _, ok := r.traces[key]; ok {
-				if err := byTrace.Add(key, appendSpan(nil, row, true)); err != nil {
-					return err
-				}
-			}
+	}
+	p := Plan[struct{}]{Stage: "ingest/load"}
+	for _, key := range slices.Sorted(maps.Keys(wanted)) {
+		p.Tasks = append(p.Tasks, Task[struct{}]{Name: key, Do: func(ctx context.Context) (struct{}, error) {
+			return struct{}{}, r.loadStored(ctx, g, dir, key, wanted[key])
+		}})
+	}
+	_, err := runLocal(ctx, runtime.GOMAXPROCS(0), p)
+	return err
+}
+
+// findStored notes which objects hold sessions with traces read now, by one bucket of the index.
+func (r *ingestRun) findStored(ctx context.Context, g *groupings, dir string, b int, wanted map[string]map[string]struct{}) (err error) {
+	lo, err := r.fetch(ctx, dir, schema.Traces.BucketKey(b))
+	if err != nil {
+		return fmt.Errorf("read traces: %w", err)
+	}
+	r.index[b] = lo // writeIndex needs it again
+	rows, err := openRows[schema.Trace](lo)
+	if err != nil {
+		return fmt.Errorf("read traces: %w", err)
+	}
+	defer func() { _ = rows.close() }() // only read
+	for {
+		t, err := rows.peek()
+		if err != nil {
+			return fmt.Errorf("read traces: %w", err)
+		}
+		if t == nil {
+			return nil
+		}
+		rows.pop()
+		if t.TraceID == "" || !g.filter.has(traceKey(t.Tenant, t.TraceID)) {
+			continue
+		}
+		bucket, err := r.root.Layout.Bucket(t.SessionKey)
+		if err != nil {
+			return err
+		}
+		key := schema.Spans.DayKey(t.Dt, bucket)
+		if wanted[key] == nil {
+			wanted[key] = map[string]struct{}{}
+		}
+		wanted[key][sessionID(t.Tenant, t.SessionKey)] = struct{}{}
+	}
+}
+
+// loadStored passes on the rows of the given sessions that lie in one object.
+func (r *ingestRun) loadStored(ctx context.Context, g *groupings, dir, key string, sessions map[string]struct{}) error {
+	lo, err := r.fetch(ctx, dir, key)
+	if err != nil {
+		return fmt.Errorf("read spans: %w", err)
+	}
+	defer lo.remove()
+	rows, err := openRows[schema.Span](lo)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", key, err)
+	}
+	defer func() { _ = rows.close() }() // only read
+	var buf []byte
+	for {
+		row, err := rows.peek()
+		if err != nil {
+			return fmt.Errorf("read %s: %w", key, err)
+		}
+		if row == nil {
+			break
+		}
+		rows.pop()
+		id := sessionID(row.Tenant, row.SessionKey)
+		if _, ok := sessions[id]; !ok {
+			continue
+		}
+		s := spilled{row: *row, kind: recStored, own: session.CandidateOf(row, r.sessionKeys(row.Tenant))}
+		buf = appendRow(buf[:0], &s)
+		if row.TraceID == "" {
+			err = g.bySession.Add(id, buf)
+		} else {
+			err = g.byTrace.Add(traceKey(row.Tenant, row.TraceID), buf)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for id := range sessions {
+		if err := g.bySession.Add(id, []byte{recWhole}); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// assignTraces gives every record its session and passes it on by the bucket of that session.
-func (r *ingestRun) assignTraces(ctx context.Context, byTrace, byBucket *shuffle.Shuffle) error {
-	for g, err := range byTrace.Groups(ctx) {
-		if err != nil {
-			return err
+// assignTraces gives every record its session and passes it on by that.
+func (r *ingestRun) assignTraces(ctx context.Context, g *groupings) error {
+	p := Plan[struct{}]{Stage: "ingest/assign"}
+	for i := range g.byTrace.Partitions() {
+		p.Tasks = append(p.Tasks, Task[struct{}]{Name: strconv.Itoa(i), Do: func(ctx context.Context) (struct{}, error) {
+			for group, err := range g.byTrace.Groups(ctx, i) {
+				if err == nil {
+					err = r.assignTrace(group, g)
+				}
+				if err != nil {
+					return struct{}{}, err
+				}
+			}
+			return struct{}{}, nil
+		}})
+	}
+	_, err := runLocal(ctx, runtime.GOMAXPROCS(0), p)
+	return err
+}
+
+func (r *ingestRun) assignTrace(group shuffle.Group, g *groupings) error {
+	tenant, _, _ := strings.Cut(group.Key, "\x00")
+	heads := make([]spilled, len(group.Records))
+	rows := make([]*schema.Span, len(heads))
+	own := make([]session.Candidate, len(heads))
+	tails := make([]cursor, len(heads))
+	news := false
+	for i, rec := range group.Records {
+		heads[i], tails[i] = decodeHead(rec)
+		if tails[i].err != nil {
+			return tails[i].err
 		}
-		rows := make([]*schema.Span, len(g.Records))
-		stored := make([]bool, len(g.Records))
-		for i, rec := range g.Records {
-			row, st, err := decodeSpan(rec)
-			if err != nil {
+		rows[i], own[i] = &heads[i].row, heads[i].own
+		news = news || heads[i].kind == recNew
+	}
+	var ids []session.Ident
+	if news { // else a row of a session that was read for another trace: nothing is known that was not
+		ids = session.AssignCandidates(tenant, rows, own, r.sessionKeys(tenant))
+	}
+	for i, rec := range group.Records {
+		was := ""
+		if heads[i].kind == recStored {
+			var err error
+			if _, was, err = tails[i].storedKey(); err != nil {
 				return err
 			}
-			rows[i], stored[i] = &row, st
 		}
-		if err := r.assignRows(rows[0].Tenant, rows, stored, byBucket); err != nil {
+		to := was
+		if news {
+			to = ids[i].Key
+		}
+		if err := g.bySession.Add(sessionID(tenant, to), rec); err != nil {
 			return err
+		}
+		if was != "" && was != to {
+			if err := g.bySession.Add(sessionID(tenant, was), appendText([]byte{recMoved}, to)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// assignRows assigns the rows of one trace, or rows without a trace.
-func (r *ingestRun) assignRows(tenant string, rows []*schema.Span, stored []bool, byBucket *shuffle.Shuffle) error {
-	for i, id := range session.Assign(tenant, rows, r.sessionKeys(tenant)) {
-		row := rows[i]
-		if stored[i] && row.SessionKey != id.Key {
-			r.noteMove(row.Tenant, row.SessionKey, id.Key)
-		}
-		row.SessionKey = id.Key
-		r.noteIdent(id)
-		bucket, err := r.root.Layout.Bucket(id.Key)
-		if err != nil {
-			return err
-		}
-		if err := byBucket.Add(bucketName(bucket), appendSpan(nil, row, stored[i])); err != nil {
-			return err
-		}
-	}
-	return nil
+// assignAlone passes on a row without a trace.
+func (r *ingestRun) assignAlone(s *spilled, rec []byte, g *groupings) error {
+	ids := session.AssignCandidates(s.row.Tenant, []*schema.Span{&s.row}, []session.Candidate{s.own}, r.sessionKeys(s.row.Tenant))
+	return g.bySession.Add(sessionID(s.row.Tenant, ids[0].Key), rec)
 }
-
-func bucketName(b int) string { return fmt.Sprintf("%03d", b) }
 
 // sessionKeys is the configured session attributes of a tenant's sources, in order of configuration.
 func (r *ingestRun) sessionKeys(tenant string) []string {
@@ -137,26 +311,29 @@ func (r *ingestRun) sessionKeys(tenant string) []string {
 	return keys
 }
 
-func (r *ingestRun) noteMove(tenant, from, to string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.moves[schema.SessionMoved{Tenant: tenant, OldKey: from, NewKey: to}] = struct{}{}
-}
-
-// noteIdent remembers how a session is known. The attribute that carried the id may differ between its records: the one asked
-// first wins, so that batches in any order agree.
-func (r *ingestRun) noteIdent(id session.Ident) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if old, ok := r.idents[id.Key]; !ok || r.rank(id.Source) < r.rank(old.Source) {
-		r.idents[id.Key] = id
+// identOf finds how the session under key is known, from the rows that belong to it. The attribute that carried the id may
+// differ between records: the one asked first counts.
+func (r *ingestRun) identOf(tenant, key string, rows []spilled) session.Ident {
+	id, extra := session.Ident{Key: key}, r.sessionKeys(tenant)
+	for i := range rows {
+		s := &rows[i]
+		found := session.Ident{Key: key, ID: s.own.ID, Source: s.own.Source, Service: s.row.Service}
+		switch {
+		case s.own.ID != "":
+		case s.row.TraceID != "":
+			found = session.Ident{Key: key, ID: s.row.TraceID, Source: session.SourceTrace}
+		default:
+			found = session.AssignCandidates(tenant, []*schema.Span{&s.row}, []session.Candidate{s.own}, extra)[0]
+		}
+		if session.Key(tenant, found.Service, found.ID) == key {
+			id = found
+			break
+		}
 	}
-}
-
-func (r *ingestRun) rank(source string) string {
-	i := slices.Index(r.idOrder, source)
-	if i < 0 {
-		return "~" + source
+	for i := range rows {
+		if c := rows[i].own; c.ID != "" && c.ID == id.ID && session.Outranks(c.Source, id.Source, extra) {
+			id.Source = c.Source
+		}
 	}
-	return fmt.Sprintf("%04d", i)
+	return id
 }

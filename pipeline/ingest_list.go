@@ -41,7 +41,8 @@ func (r *ingestRun) listInputs(ctx context.Context) error {
 		return strings.Compare(objectID(a.source.store.URI(), a.obj.Key), objectID(b.source.store.URI(), b.obj.Key))
 	})
 	h := sha256.New()
-	for _, in := range r.inputs {
+	for i, in := range r.inputs {
+		r.inputs[i].n = i
 		fmt.Fprintf(h, "%s\x00%s\x00%d\x00", in.name(), in.obj.ETag, in.obj.Size)
 	}
 	r.plan = hex.EncodeToString(h.Sum(nil))

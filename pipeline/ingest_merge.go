@@ -1,352 +1,321 @@
 package pipeline
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/tracejury/tracejury/pipeline/session"
 	"github.com/tracejury/tracejury/pipeline/shuffle"
-	"github.com/tracejury/tracejury/pipeline/table"
 	"github.com/tracejury/tracejury/schema"
 )
 
-// merger rebuilds the buckets that the new records touch and stages the results on local disk until all are ready.
+// merger rebuilds the buckets that the new records touch and stages the results on local disk until all are ready. It holds
+// one session of a bucket at a time: first every session of the bucket is put together and goes to a file of the day where
+// it will lie, then each of these days is built and merged with what is there.
 type merger struct {
-	run   *ingestRun
-	index *traceIndex
-	spill string
+	run      *ingestRun
+	g        *groupings
+	dir      string
+	existing map[string]struct{} // keys of stored objects
+	stagers  chan *dayStager     // one for each bucket that may be merged at a time
 
 	mu       sync.Mutex
 	staged   []staged
-	affected map[string]struct{} // session keys whose rows are replaced
-	located  []schema.Trace      // where they and their traces now lie
+	affected map[[16]byte]struct{} // session keys whose rows are replaced
+	moves    []schema.SessionMoved
 }
 
-// staged is one object that is ready to be published.
-type staged struct {
-	key   string
-	etag  string // of the object it replaces, "" none
-	file  string // encoded bytes on local disk; "" deletes the object
-	rows  int
-	early string // encoded bytes that still hold the sessions which leave for another object; "" none needed
-	gains bool   // holds sessions that it did not hold
-}
-
-// built is a session with its rows, where it was and where it goes.
-type built struct {
-	key    string
-	tenant string
-	from   []string // dts where it lies now
-	to     string   // dt where it will lie, "" when no record is left
-	spans  []schema.Span
-	out    session.Built
+// dayTables are the tables that are merged, in the order in which they are staged.
+func dayTables() []schema.Table {
+	return []schema.Table{schema.Spans, schema.Sessions, schema.Steps, schema.Skills, schema.Tools}
 }
 
 // merge rebuilds every bucket that has records or loses some.
-func (m *merger) merge(ctx context.Context, byBucket *shuffle.Shuffle) error {
-	m.affected = map[string]struct{}{}
-	losers := map[int][]string{}
-	for mv := range m.run.moves {
-		b, err := m.run.root.Layout.Bucket(mv.OldKey)
-		if err != nil {
-			return err
-		}
-		losers[b] = append(losers[b], mv.OldKey)
-	}
-	seen := map[int]bool{}
-	for g, err := range byBucket.Groups(ctx) {
-		if err != nil {
-			return err
-		}
-		var b int
-		if _, err := fmt.Sscanf(g.Key, "%d", &b); err != nil {
-			return fmt.Errorf("bucket name %q: %w", g.Key, err)
-		}
-		seen[b] = true
-		if err := m.bucket(ctx, b, g.Records, losers[b]); err != nil {
-			return fmt.Errorf("merge bucket %02d: %w", b, err)
+func (m *merger) merge(ctx context.Context) error {
+	m.affected, m.existing = map[[16]byte]struct{}{}, map[string]struct{}{}
+	for _, t := range dayTables() {
+		for key, err := range m.run.root.keys(ctx, t.Name+"/") {
+			if err != nil {
+				return fmt.Errorf("list %s: %w", t.Name, err)
+			}
+			m.existing[key] = struct{}{}
 		}
 	}
-	for _, b := range slices.Sorted(maps.Keys(losers)) {
-		if seen[b] {
-			continue
-		}
-		if err := m.bucket(ctx, b, nil, losers[b]); err != nil {
-			return fmt.Errorf("merge bucket %02d: %w", b, err)
-		}
+	n := runtime.GOMAXPROCS(0)
+	m.stagers = make(chan *dayStager, n)
+	for range n {
+		m.stagers <- &dayStager{m: m}
 	}
-	return nil
+	p := Plan[struct{}]{Stage: "ingest/merge"}
+	for b := range m.run.root.Layout.Buckets {
+		p.Tasks = append(p.Tasks, Task[struct{}]{Name: fmt.Sprintf("bucket %02d", b), Do: func(ctx context.Context) (struct{}, error) { return struct{}{}, m.bucket(ctx, b) }})
+	}
+	_, err := runLocal(ctx, n, p)
+	return err
 }
 
-// pile is the rows of one session that take part in a merge.
-type pile struct {
-	rows   []schema.Span
-	stored []bool
+// bucketMerge is the work on one bucket.
+type bucketMerge struct {
+	*merger
+	b        int
+	where    *rowStream[schema.Trace] // the index rows that locate sessions
+	days     map[string]*dayMerge
+	affected map[string]string // tenant \0 session key ─► the dt where it will lie, "" when no record is left
+	seq      int
 }
 
-func (m *merger) bucket(ctx context.Context, b int, records [][]byte, losers []string) error {
-	piles := map[string]*pile{}
-	for _, key := range losers {
-		piles[key] = &pile{}
-	}
-	for _, rec := range records {
-		row, stored, err := decodeSpan(rec)
-		if err != nil {
-			return err
-		}
-		p := piles[row.SessionKey]
-		if p == nil {
-			p = &pile{}
-			piles[row.SessionKey] = p
-		}
-		p.rows, p.stored = append(p.rows, row), append(p.stored, stored)
-	}
-	m.dropSealed(piles)
-	days, err := m.loadDays(ctx, b, piles)
-	if err != nil {
+// dayMerge is what becomes of one day of a bucket.
+type dayMerge struct {
+	dt     string
+	spool  spool
+	gains  bool                    // a session arrives
+	spans  localObject             // copy of the stored object, once it was needed
+	stored *rowStream[schema.Span] // reads it
+}
+
+func (m *merger) bucket(ctx context.Context, b int) (err error) {
+	bm := &bucketMerge{merger: m, b: b, days: map[string]*dayMerge{}, affected: map[string]string{}}
+	defer func() { err = errors.Join(err, bm.close()) }()
+	if bm.where, err = openRows[schema.Trace](m.run.index[b]); err != nil {
 		return err
 	}
-	m.addStored(piles, days)
-	sessions, err := m.build(ctx, piles)
-	if err != nil {
-		return err
-	}
-	for _, s := range sessions {
-		if s.to != "" && days[s.to] == nil {
-			if days[s.to], err = m.loadDay(ctx, b, s.to); err != nil {
+	for i := b * m.g.sub; i < (b+1)*m.g.sub; i++ {
+		for group, err := range m.g.bySession.Groups(ctx, i) {
+			if err == nil {
+				err = bm.session(ctx, group)
+			}
+			if err != nil {
 				return err
 			}
 		}
 	}
-	for _, dt := range slices.Sorted(maps.Keys(days)) {
-		if err := m.stageDay(dt, days[dt], sessions); err != nil {
-			return err
+	stager := <-m.stagers
+	defer func() { m.stagers <- stager }()
+	for _, dt := range slices.Sorted(maps.Keys(bm.days)) {
+		if err := stager.stage(ctx, bm, bm.days[dt]); err != nil {
+			return fmt.Errorf("day %s: %w", dt, err)
 		}
 	}
-	m.locate(sessions)
 	return nil
 }
 
-// dropSealed takes out sessions whose content has expired: late records are counted, never merged.
-func (m *merger) dropSealed(piles map[string]*pile) {
-	for key, p := range piles {
-		sealed := false
-		for _, dt := range m.index.days[key] {
-			sealed = sealed || m.run.expired(dt)
+func (bm *bucketMerge) close() error {
+	errs := []error{bm.where.close()}
+	for _, d := range bm.days {
+		errs = append(errs, d.stored.close(), d.spool.close())
+		d.spans.remove()
+	}
+	return errors.Join(errs...)
+}
+
+func (bm *bucketMerge) day(dt string) *dayMerge {
+	d := bm.days[dt]
+	if d == nil {
+		d = &dayMerge{dt: dt}
+		d.spool.path = filepath.Join(bm.dir, fmt.Sprintf("spool-%02d-%s", bm.b, dt))
+		bm.days[dt] = d
+	}
+	return d
+}
+
+// located is where a session lies now: more than one day only after a run that died. Sessions are asked for in order.
+func (bm *bucketMerge) located(tenant, key string) ([]string, error) {
+	var days []string
+	for {
+		t, err := bm.where.peek()
+		if err != nil || t == nil {
+			return days, err
 		}
-		if !sealed {
-			continue
+		if t.TraceID == "" && t.Tenant == tenant && t.SessionKey == key {
+			days = append(days, t.Dt)
+		} else if c := strings.Compare(t.Tenant, tenant); c > 0 || c == 0 && (t.TraceID != "" || t.SessionKey > key) {
+			return days, nil
 		}
-		for i := range p.rows {
-			if !p.stored[i] {
-				m.run.addFiltered(&p.rows[i], "sealed")
-			}
-		}
-		delete(piles, key)
+		bm.where.pop()
 	}
 }
 
-// loadDays reads every object of the bucket in which a session of piles lies.
-func (m *merger) loadDays(ctx context.Context, b int, piles map[string]*pile) (map[string]*day, error) {
-	days := map[string]*day{}
-	for key := range piles {
-		for _, dt := range m.index.days[key] {
-			if days[dt] != nil {
-				continue
-			}
-			d, err := m.loadDay(ctx, b, dt)
-			if err != nil {
-				return nil, err
-			}
-			days[dt] = d
-		}
-	}
-	return days, nil
-}
-
-// addStored adds the stored rows of the piles' sessions that did not come with their trace already.
-func (m *merger) addStored(piles map[string]*pile, days map[string]*day) {
-	for _, dt := range slices.Sorted(maps.Keys(days)) {
-		for _, row := range days[dt].spans.rows {
-			p := piles[row.SessionKey]
-			if p == nil {
-				continue
-			}
-			if _, came := m.run.traces[traceKey(row.Tenant, row.TraceID)]; came && row.TraceID != "" {
-				continue
-			}
-			p.rows, p.stored = append(p.rows, row), append(p.stored, true)
-		}
-		for _, s := range days[dt].sessions.rows {
-			if piles[s.SessionKey] != nil {
-				service := s.Service
-				if s.SessionIDSource == "trace" {
-					service = ""
-				}
-				m.run.noteIdent(session.Ident{Key: s.SessionKey, ID: s.SessionID, Source: s.SessionIDSource, Service: service})
-			}
-		}
-	}
-}
-
-// build derives every session of piles, in key order.
-func (m *merger) build(ctx context.Context, piles map[string]*pile) ([]*built, error) {
-	p := Plan[*built]{Stage: "ingest/build"}
-	for _, key := range slices.Sorted(maps.Keys(piles)) {
-		pl := piles[key]
-		p.Tasks = append(p.Tasks, Task[*built]{Name: key, Do: func(context.Context) (*built, error) {
-			s := &built{key: key, from: m.index.days[key]}
-			m.run.countRows(pl)
-			s.spans, _ = session.Dedupe(pl.rows)
-			if len(s.spans) == 0 {
-				return s, nil
-			}
-			s.tenant, s.to = s.spans[0].Tenant, session.Dt(s.spans)
-			s.out = session.Build(m.run.ident(key), s.tenant, s.spans, session.Options{AsOf: m.run.cfg.asOf, Join: m.run.joinMasked})
-			if m.run.expired(s.to) {
-				s.spans = nil
-				expireContent(&s.out)
-			}
-			return s, nil
-		}})
-	}
-	return runLocal(ctx, runtime.GOMAXPROCS(0), p)
-}
-
-// day is the stored objects of one bucket and day.
-type day struct {
-	spans    object[schema.Span]
-	sessions object[schema.Session]
-	steps    object[schema.Step]
-	skills   object[schema.Skill]
-	tools    object[schema.Tool]
-}
-
-// object is one stored object, decoded.
-type object[T any] struct {
-	table schema.Table
-	key   string
-	etag  string
-	sum   [sha256.Size]byte
-	rows  []T
-}
-
-func (m *merger) loadDay(ctx context.Context, b int, dt string) (*day, error) {
-	d := new(day)
-	return d, errors.Join(
-		load(ctx, m, schema.Spans, dt, b, &d.spans),
-		load(ctx, m, schema.Sessions, dt, b, &d.sessions),
-		load(ctx, m, schema.Steps, dt, b, &d.steps),
-		load(ctx, m, schema.Skills, dt, b, &d.skills),
-		load(ctx, m, schema.Tools, dt, b, &d.tools),
-	)
-}
-
-func load[T any](ctx context.Context, m *merger, t schema.Table, dt string, b int, o *object[T]) error {
-	o.table, o.key = t, t.DayKey(dt, b)
-	data, obj, err := m.run.root.Store.Get(ctx, o.key, "")
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+// session puts the records of one session together and passes them on to the day where they will lie.
+func (bm *bucketMerge) session(ctx context.Context, group shuffle.Group) error {
+	r := bm.run
+	tenant, key, _ := strings.Cut(group.Key, "\x00")
+	days, err := bm.located(tenant, key)
 	if err != nil {
 		return err
 	}
-	o.etag, o.sum = obj.ETag, sha256.Sum256(data)
-	if o.rows, err = table.Decode[T](data); err != nil {
-		return fmt.Errorf("%s: %w", o.key, err)
-	}
-	return nil
-}
-
-// stageDay encodes what the five tables of one bucket and day become.
-func (m *merger) stageDay(dt string, d *day, sessions []*built) error {
-	ch := change{dt: dt, expired: m.run.expired(dt), empty: true, sessions: map[string]*built{}}
-	for _, s := range sessions {
-		ch.sessions[s.key] = s
-		here := slices.Contains(s.from, dt)
-		ch.gains = ch.gains || s.to == dt && !here
-		ch.empty = ch.empty && s.to != dt
-	}
-	for i := range d.sessions.rows {
-		ch.empty = ch.empty && ch.sessions[d.sessions.rows[i].SessionKey] != nil
-	}
-	return errors.Join(
-		stage(m, ch, &d.spans, func(r *schema.Span) string { return r.SessionKey }, func(s *built) []schema.Span { return s.spans }),
-		stage(m, ch, &d.sessions, func(r *schema.Session) string { return r.SessionKey }, func(s *built) []schema.Session { return []schema.Session{s.out.Session} }),
-		stage(m, ch, &d.steps, func(r *schema.Step) string { return r.SessionKey }, func(s *built) []schema.Step { return s.out.Steps }),
-		stage(m, ch, &d.skills, func(r *schema.Skill) string { return r.SessionKey }, func(s *built) []schema.Skill { return s.out.Skills }),
-		stage(m, ch, &d.tools, func(r *schema.Tool) string { return r.SessionKey }, func(s *built) []schema.Tool { return s.out.Tools }),
-	)
-}
-
-// change is what happens to one bucket and day.
-type change struct {
-	dt       string
-	expired  bool
-	gains    bool // a session arrives
-	empty    bool // no session is left
-	sessions map[string]*built
-}
-
-func stage[T schema.Row[T]](m *merger, ch change, o *object[T], keyOf func(*T) string, rowsOf func(*built) []T) error {
-	if ch.expired && (o.table.Name == schema.Spans.Name || o.table.Name == schema.Steps.Name) {
-		return nil // content of that day is gone and stays gone
-	}
-	st := staged{key: o.key, etag: o.etag, gains: ch.gains}
-	if ch.empty {
-		if o.etag != "" {
-			m.addStaged(st)
+	var rows []spilled
+	var moved []string
+	whole, touched := false, false
+	for _, rec := range group.Records {
+		switch rec[0] {
+		case recWhole:
+			whole = true
+		case recMoved:
+			c := cursor{b: rec[1:]}
+			moved = append(moved, c.text())
+			touched = true
+		default:
+			s, err := decodeRow(rec)
+			if err != nil {
+				return err
+			}
+			touched = touched || s.kind == recNew || s.row.SessionKey != key
+			s.row.SessionKey = key
+			rows = append(rows, s)
 		}
+	}
+	switch {
+	case !touched:
+		return nil // was read for a trace that is not of those read now
+	case slices.ContainsFunc(days, r.expired):
+		r.filter(rows, "sealed")
 		return nil
 	}
-	var rows, leaving []T
-	for i := range o.rows {
-		switch s := ch.sessions[keyOf(&o.rows[i])]; {
-		case s == nil:
-			rows = append(rows, o.rows[i])
-		case s.to != ch.dt:
-			leaving = append(leaving, o.rows[i])
-		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(ch.sessions)) {
-		if s := ch.sessions[key]; s.to == ch.dt {
-			rows = append(rows, rowsOf(s)...)
-		}
-	}
-	st.rows = len(rows)
-	file, sum, err := encodeFile(m, o.table, o.key, rows)
-	if err != nil || sum == o.sum {
-		return err
-	}
-	st.file = file
-	if ch.gains && len(leaving) > 0 {
-		if st.early, _, err = encodeFile(m, o.table, o.key+".early", append(leaving, rows...)); err != nil {
+	if !whole {
+		if rows, err = bm.addStored(ctx, tenant, key, days, rows); err != nil {
 			return err
 		}
 	}
-	m.addStaged(st)
+	r.countRows(rows)
+	return bm.place(tenant, key, days, rows, moved)
+}
+
+// addStored adds the rows of the session that the lake holds.
+func (bm *bucketMerge) addStored(ctx context.Context, tenant, key string, days []string, rows []spilled) ([]spilled, error) {
+	for _, dt := range days {
+		d := bm.day(dt)
+		if err := bm.openStored(ctx, d); err != nil {
+			return nil, err
+		}
+		for {
+			row, err := d.stored.peek()
+			if err != nil {
+				return nil, fmt.Errorf("read spans of %s: %w", dt, err)
+			}
+			if row == nil {
+				break
+			}
+			c := compareSession(row.Tenant, row.SessionKey, tenant, key)
+			if c > 0 {
+				break
+			}
+			if c == 0 {
+				rows = append(rows, spilled{row: *row, kind: recStored, own: session.CandidateOf(row, bm.run.sessionKeys(tenant))})
+			}
+			d.stored.pop()
+		}
+	}
+	return rows, nil
+}
+
+func (bm *bucketMerge) openStored(ctx context.Context, d *dayMerge) (err error) {
+	if d.stored != nil {
+		return nil
+	}
+	if d.spans, err = bm.fetchDay(ctx, schema.Spans, d.dt); err != nil {
+		return err
+	}
+	d.stored, err = openRows[schema.Span](d.spans)
+	return err
+}
+
+// fetchDay copies a stored object of the bucket to local disk.
+func (bm *bucketMerge) fetchDay(ctx context.Context, t schema.Table, dt string) (localObject, error) {
+	key := t.DayKey(dt, bm.b)
+	if _, ok := bm.existing[key]; !ok {
+		return localObject{}, nil
+	}
+	return bm.run.fetch(ctx, bm.dir, key)
+}
+
+func compareSession(t1, k1, t2, k2 string) int {
+	if c := strings.Compare(t1, t2); c != 0 {
+		return c
+	}
+	return strings.Compare(k1, k2)
+}
+
+// place decides where a session will lie and spools it there.
+func (bm *bucketMerge) place(tenant, key string, days []string, rows []spilled, moved []string) error {
+	id := bm.run.identOf(tenant, key, rows)
+	all := make([]schema.Span, len(rows))
+	for i := range rows {
+		all[i] = rows[i].row
+	}
+	kept, _ := session.Dedupe(all)
+	to := ""
+	if len(kept) > 0 {
+		to = session.Dt(kept)
+		d := bm.day(to)
+		d.gains = d.gains || !slices.Contains(days, to)
+		if err := d.spool.add(tenant, id, kept); err != nil {
+			return fmt.Errorf("spool day %s: %w", to, err)
+		}
+	}
+	bm.affected[sessionID(tenant, key)] = to
+	for _, dt := range days {
+		bm.day(dt) // rebuilt, also if the session leaves it
+	}
+	if err := bm.locate(tenant, key, to, kept); err != nil {
+		return err
+	}
+	bm.mu.Lock()
+	defer bm.mu.Unlock()
+	var sum [16]byte
+	if _, err := hex.Decode(sum[:], []byte(key)); err != nil {
+		return fmt.Errorf("session key %q: %w", key, err)
+	}
+	bm.merger.affected[sum] = struct{}{}
+	if to != "" {
+		bm.run.counts.Sessions++ // some of its records may have left, the session stays
+		return nil
+	}
+	for _, k := range slices.Compact(slices.Sorted(slices.Values(moved))) {
+		bm.moves = append(bm.moves, schema.SessionMoved{Tenant: strings.Clone(tenant), OldKey: strings.Clone(key), NewKey: strings.Clone(k)})
+	}
 	return nil
 }
 
-func encodeFile[T schema.Row[T]](m *merger, t schema.Table, key string, rows []T) (file string, sum [sha256.Size]byte, err error) {
-	table.Sort(rows)
-	var buf bytes.Buffer
-	if err := table.Encode(&buf, t, rows); err != nil {
-		return "", sum, err
+// locate notes where a session will lie: a row of the index for each of its traces, and one without a trace.
+func (bm *bucketMerge) locate(tenant, key, to string, kept []schema.Span) error {
+	if to == "" {
+		return nil
 	}
-	file = filepath.Join(m.spill, fmt.Sprintf("stage-%x", digest(key)[:12]))
-	if err := os.WriteFile(file, buf.Bytes(), 0o600); err != nil {
-		return "", sum, fmt.Errorf("stage %s: %w", key, err)
+	last := ""
+	err := bm.g.byIndex.Add(indexKey(schema.Trace{Tenant: tenant, SessionKey: key, Dt: to}))
+	for i := range kept { // in order of signal and trace: the same trace may come twice, which does no harm
+		if t := kept[i].TraceID; t != last {
+			err = errors.Join(err, bm.g.byIndex.Add(indexKey(schema.Trace{Tenant: tenant, TraceID: t, SessionKey: key, Dt: to})))
+			last = t
+		}
 	}
-	return file, sha256.Sum256(buf.Bytes()), nil
+	return err
+}
+
+// filter counts new rows as left out.
+func (r *ingestRun) filter(rows []spilled, why string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range rows {
+		if rows[i].kind == recNew {
+			r.results[rows[i].input].row.Filtered++
+			addCount(r.counts.FilteredBy, why, 1)
+		}
+	}
+}
+
+// removeFile deletes a file of the spill directory that is no longer needed.
+func removeFile(path string) {
+	if path != "" {
+		_ = os.Remove(path) // the directory goes at the end
+	}
 }

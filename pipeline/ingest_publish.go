@@ -1,7 +1,9 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,45 +12,35 @@ import (
 	"strings"
 
 	"github.com/tracejury/tracejury/pipeline/store"
-	"github.com/tracejury/tracejury/pipeline/table"
 	"github.com/tracejury/tracejury/schema"
 )
 
-func (m *merger) addStaged(s staged) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.staged = append(m.staged, s)
-}
-
-// locate notes where the sessions of a merged bucket now lie: a row for each of their traces, and one without a trace.
-func (m *merger) locate(sessions []*built) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, s := range sessions {
-		m.affected[s.key] = struct{}{}
-		if s.to == "" {
-			continue
-		}
-		m.run.counts.Sessions++
-		m.located = append(m.located, schema.Trace{Tenant: s.tenant, SessionKey: s.key, Dt: s.to})
-		for _, t := range s.out.Session.TraceIDs {
-			m.located = append(m.located, schema.Trace{Tenant: s.tenant, TraceID: t, SessionKey: s.key, Dt: s.to})
-		}
-	}
+// staged is one object that is ready to be published.
+type staged struct {
+	key   string
+	etag  string // of the object it replaces, "" none
+	file  string // encoded bytes on local disk; "" deletes the object
+	rows  int
+	early string // encoded bytes that still hold the sessions which leave for another object; "" none needed
+	gains bool   // holds sessions that it did not hold
 }
 
 // publish makes the staged objects visible in an order that a run which dies anywhere leaves readable and repairable: first
 // the index that says where sessions will be, then the objects that gain sessions, then those that lose them, then the index
 // without what is gone. A run that died before the end is repaired by the next one, which reads the same inputs again.
 func (m *merger) publish(ctx context.Context) error {
-	if err := m.writeIndex(ctx, true); err != nil {
+	index, err := m.stageIndex(ctx)
+	if err != nil {
+		return err
+	}
+	if err := m.putAll(ctx, index, func(s *staged) bool { return s.early != "" }); err != nil {
 		return err
 	}
 	slices.SortFunc(m.staged, func(a, b staged) int { return strings.Compare(a.key, b.key) })
-	if err := m.putAll(ctx, func(s *staged) bool { return s.gains }); err != nil {
+	if err := m.putAll(ctx, m.staged, func(s *staged) bool { return s.gains }); err != nil {
 		return err
 	}
-	err := m.putAll(ctx, func(s *staged) bool {
+	err = m.putAll(ctx, m.staged, func(s *staged) bool {
 		again := !s.gains || s.early != ""
 		s.early = ""
 		return again
@@ -56,17 +48,21 @@ func (m *merger) publish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := m.writeIndex(ctx, false); err != nil {
+	err = m.putAll(ctx, index, func(s *staged) bool {
+		s.early = ""
+		return s.file != ""
+	})
+	if err != nil {
 		return err
 	}
 	return m.writeMoves(ctx)
 }
 
 // putAll publishes the staged objects that are due, several at a time: the wait for the store is most of the work.
-func (m *merger) putAll(ctx context.Context, due func(*staged) bool) error {
+func (m *merger) putAll(ctx context.Context, all []staged, due func(*staged) bool) error {
 	p := Plan[struct{}]{Stage: "ingest/publish"}
-	for i := range m.staged {
-		if s := &m.staged[i]; due(s) {
+	for i := range all {
+		if s := &all[i]; due(s) {
 			p.Tasks = append(p.Tasks, Task[struct{}]{Name: s.key, Do: func(ctx context.Context) (struct{}, error) { return struct{}{}, m.put(ctx, s) }})
 		}
 	}
@@ -77,7 +73,7 @@ func (m *merger) putAll(ctx context.Context, due func(*staged) bool) error {
 // put publishes one staged object, in its early form if it has one.
 func (m *merger) put(ctx context.Context, s *staged) error {
 	st := m.run.root.Store
-	if s.file == "" {
+	if s.file == "" && s.early == "" {
 		if err := st.Delete(ctx, s.key); err != nil {
 			return err
 		}
@@ -106,7 +102,7 @@ func (m *merger) put(ctx context.Context, s *staged) error {
 		return writeError(err, st, s.key)
 	}
 	s.etag = obj.ETag
-	if s.early == "" {
+	if s.early == "" || s.file == "" { // else the next form is the one that counts
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.run.changed = append(m.run.changed, CommitEntry{Key: s.key, ETag: obj.ETag, Rows: s.rows})
@@ -114,66 +110,107 @@ func (m *merger) put(ctx context.Context, s *staged) error {
 	return nil
 }
 
-// writeIndex writes the buckets of traces that change. With keepOld the rows of before stay beside the new ones.
-func (m *merger) writeIndex(ctx context.Context, keepOld bool) error {
-	fresh := map[int][]schema.Trace{}
-	for _, t := range m.located {
-		b, err := m.indexBucket(t)
+// stageIndex prepares the buckets of traces that change, twice each where it matters: early with the rows of before beside the
+// new ones, and as they will be.
+func (m *merger) stageIndex(ctx context.Context) ([]staged, error) {
+	var early, final stagedFile[schema.Trace]
+	defer func() {
+		early.abandon()
+		final.abandon()
+	}()
+	var out []staged
+	for b := range m.run.root.Layout.Buckets {
+		st, err := m.stageIndexBucket(ctx, b, &early, &final)
 		if err != nil {
-			return err
+			return nil, fmt.Errorf("stage traces: %w", err)
 		}
-		fresh[b] = append(fresh[b], t)
+		if st.file != "" || st.early != "" {
+			out = append(out, st)
+		}
 	}
-	for b, old := range m.index.rows {
-		rows := fresh[b]
-		for _, t := range old {
-			if _, gone := m.affected[t.SessionKey]; !gone || keepOld {
-				rows = append(rows, t)
-			}
-		}
-		table.Sort(rows)
-		rows = slices.CompactFunc(rows, func(a, b schema.Trace) bool { return a == b })
-		if slices.Equal(rows, old) {
-			continue
-		}
-		key := schema.Traces.BucketKey(b)
-		obj, err := table.Write(ctx, m.run.root.Store, schema.Traces, key, rows, m.index.etags[b])
-		if err != nil {
-			return writeError(err, m.run.root.Store, key)
-		}
-		m.index.rows[b], m.index.etags[b] = rows, obj.ETag
-		m.run.changed = slices.DeleteFunc(m.run.changed, func(e CommitEntry) bool { return e.Key == key })
-		m.run.changed = append(m.run.changed, CommitEntry{Key: key, ETag: obj.ETag, Rows: len(rows)})
-	}
-	return nil
+	return out, nil
 }
 
-// indexBucket is where a row of traces lies: by its trace, or by its session where it has none.
-func (m *merger) indexBucket(t schema.Trace) (int, error) {
-	if t.TraceID == "" {
-		return m.run.root.Layout.Bucket(t.SessionKey)
+func (m *merger) stageIndexBucket(ctx context.Context, b int, early, final *stagedFile[schema.Trace]) (st staged, err error) {
+	old := m.run.index[b]
+	key := schema.Traces.BucketKey(b)
+	st = staged{key: key, etag: old.etag, file: localName(m.dir, "stage", key), early: localName(m.dir, "early", key)}
+	rows, err := openRows[schema.Trace](old)
+	if err != nil {
+		return st, err
 	}
-	return m.run.root.Layout.BucketOfDigest(digest(t.TraceID)), nil
+	defer func() { err = errors.Join(err, rows.close()) }()
+	if err := errors.Join(early.begin(st.early, schema.Traces), final.begin(st.file, schema.Traces)); err != nil {
+		return st, err
+	}
+	keepUntil := func(next *schema.Trace) error { // stored rows before next
+		for {
+			t, err := rows.peek()
+			if err != nil || t == nil || next != nil && compareTraces(*t, *next) > 0 {
+				return err
+			}
+			rows.pop()
+			if next == nil || *t != *next {
+				err = early.w.Write(t)
+			}
+			if !m.isAffected(t.SessionKey) {
+				err = errors.Join(err, final.w.Write(t))
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	for g, err := range m.g.byIndex.Groups(ctx, b) {
+		if err != nil {
+			return st, err
+		}
+		t := parseIndexKey(g.Key)
+		if err := errors.Join(keepUntil(&t), early.w.Write(&t), final.w.Write(&t)); err != nil {
+			return st, err
+		}
+	}
+	if err := keepUntil(nil); err != nil {
+		return st, err
+	}
+	st.rows = final.w.Rows()
+	sumEarly, errE := early.end()
+	sum, errF := final.end()
+	if err := errors.Join(errE, errF); err != nil {
+		return st, err
+	}
+	switch {
+	case sum == old.sum && sumEarly == old.sum, st.rows == 0 && st.etag == "" && sumEarly == sum:
+		st.early, st.file = "", "" // nothing changes
+	case sum == sumEarly:
+		st.file, st.early = "", st.file // once is enough
+	}
+	return st, nil
+}
+
+// compareTraces orders rows of the index wholly: those of one session and trace by day.
+func compareTraces(a, b schema.Trace) int {
+	return cmp.Or(a.Compare(b), strings.Compare(a.Dt, b.Dt))
+}
+
+func (m *merger) isAffected(key string) bool {
+	var sum [16]byte
+	_, err := hex.Decode(sum[:], []byte(key))
+	_, ok := m.affected[sum]
+	return ok && err == nil
 }
 
 // writeMoves names the sessions that no longer exist under their old key.
 func (m *merger) writeMoves(ctx context.Context) error {
-	alive := map[string]bool{}
-	for _, t := range m.located {
-		alive[t.SessionKey] = true
-	}
 	byBucket := map[int][]schema.SessionMoved{}
-	for mv := range m.run.moves {
-		if _, merged := m.affected[mv.OldKey]; !merged || alive[mv.OldKey] {
-			continue // some of its records left, the session stayed
-		}
+	for _, mv := range m.moves {
 		b, err := m.run.root.Layout.Bucket(mv.OldKey)
 		if err != nil {
 			return err
 		}
 		byBucket[b] = append(byBucket[b], mv)
-		m.run.counts.Moved++
 	}
+	m.run.counts.Moved += int64(len(m.moves))
 	var errs []error
 	for _, b := range slices.Sorted(maps.Keys(byBucket)) {
 		errs = append(errs, mergeRows(ctx, m.run, schema.SessionsMoved, schema.SessionsMoved.BucketKey(b), byBucket[b], func(schema.SessionMoved) bool { return true }))

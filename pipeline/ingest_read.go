@@ -5,12 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
+	"runtime"
 	"strings"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/tracejury/tracejury/pipeline/archive"
 	"github.com/tracejury/tracejury/pipeline/convention"
 	"github.com/tracejury/tracejury/pipeline/mask"
 	"github.com/tracejury/tracejury/pipeline/otlp"
+	"github.com/tracejury/tracejury/pipeline/session"
 	"github.com/tracejury/tracejury/pipeline/store"
 	"github.com/tracejury/tracejury/schema"
 )
@@ -19,6 +24,7 @@ import (
 type input struct {
 	source *openSource
 	obj    store.Object
+	n      int // place among the inputs
 }
 
 func (in input) name() string { return in.source.store.URI() + "/" + in.obj.Key }
@@ -39,12 +45,67 @@ type objectResult struct {
 	metrics    int64 // filtered: metric points
 	shapes     map[string]int64
 	kept       int64 // records handed on
-	claimed    int64 // of those, found again when they were merged
 }
 
-// readObject reads one object to its rows. Bad input is not an error: it is quarantined and counted. keep owns the row.
-func (r *ingestRun) readObject(ctx context.Context, in input, keep func(*schema.Span) error) (objectResult, error) {
-	res := objectResult{masked: mask.Counts{}, shapes: map[string]int64{}}
+// reader reads many objects at once: waiting for the store takes no processor, decoding no more than there are, and what is
+// held stays within a number of bytes.
+type reader struct {
+	run      *ingestRun
+	room     *semaphore.Weighted
+	capacity int64
+	decoders chan *otlp.Decoder // one for each that may decode at a time
+	keep     func(*spilled) error
+}
+
+func (r *ingestRun) newReader(memory int64, keep func(*spilled) error) *reader {
+	rd := &reader{run: r, capacity: max(memory, 1), room: semaphore.NewWeighted(max(memory, 1)), keep: keep}
+	n := min(runtime.GOMAXPROCS(0), r.cfg.Ingest.Concurrency)
+	rd.decoders = make(chan *otlp.Decoder, n)
+	for range n {
+		rd.decoders <- otlp.NewDecoder(otlp.Limits{MaxDepth: r.cfg.Limits.MaxDepth, MaxAttributeBytes: r.cfg.Limits.MaxAttributeBytes})
+	}
+	return rd
+}
+
+// unpacked is about what an object takes in memory. An object that needs more than there is room for is read alone.
+func unpacked(obj store.Object) int64 {
+	switch path.Ext(obj.Key) {
+	case ".json", ".ndjson", ".jsonl", ".txt", ".log":
+		return obj.Size + 64<<10
+	case ".binpb", ".pb", ".proto":
+		return obj.Size + 64<<10
+	}
+	return 8*obj.Size + 64<<10
+}
+
+// all reads every input of the run.
+func (rd *reader) all(ctx context.Context) error {
+	r := rd.run
+	p := Plan[struct{}]{Stage: "ingest/read"}
+	progress := newProgress(r.log, "reading", int64(len(r.inputs)))
+	defer progress.done()
+	r.results = make([]*objectResult, len(r.inputs))
+	for _, in := range r.inputs {
+		p.Tasks = append(p.Tasks, Task[struct{}]{Name: in.name() + " " + in.obj.ETag, Do: func(ctx context.Context) (struct{}, error) {
+			need := min(unpacked(in.obj), rd.capacity)
+			if err := rd.room.Acquire(ctx, need); err != nil {
+				return struct{}{}, err
+			}
+			defer rd.room.Release(need)
+			res, err := rd.object(ctx, in)
+			r.results[in.n] = res // a slot of its own
+			progress.add(1)
+			return struct{}{}, err
+		}})
+	}
+	_, err := runLocal(ctx, r.cfg.Ingest.Concurrency, p)
+	return err
+}
+
+// object reads one object to its rows. Bad input is not an error: it is quarantined and counted.
+func (rd *reader) object(ctx context.Context, in input) (*objectResult, error) {
+	r := rd.run
+	res := &objectResult{masked: mask.Counts{}, shapes: map[string]int64{}}
 	res.row = schema.Object{Source: in.source.store.URI(), Object: in.obj.Key, ETag: in.obj.ETag, Tenant: in.source.cfg.Tenant, Size: in.obj.Size, Status: "ok"}
 	if in.obj.Size > r.cfg.Limits.MaxObjectBytes {
 		res.quarantined(r, in, archive.Problem{Length: in.obj.Size, Reason: fmt.Sprintf("object of %d bytes is over limits.max_object_bytes %d: raise the limit to read it", in.obj.Size, r.cfg.Limits.MaxObjectBytes)})
@@ -62,11 +123,23 @@ func (r *ingestRun) readObject(ctx context.Context, in input, keep func(*schema.
 	case err != nil:
 		return res, err
 	}
-	dec := &objectDecoder{run: r, in: in, res: &res, keep: keep, decoder: otlp.NewDecoder(otlp.Limits{MaxDepth: r.cfg.Limits.MaxDepth, MaxAttributeBytes: r.cfg.Limits.MaxAttributeBytes})}
+	var decoder *otlp.Decoder
+	select {
+	case decoder = <-rd.decoders:
+	case <-ctx.Done():
+		return res, context.Cause(ctx)
+	}
+	defer func() { rd.decoders <- decoder }()
+	return res, rd.decode(in, body, decoder, res)
+}
+
+func (rd *reader) decode(in input, body []byte, decoder *otlp.Decoder, res *objectResult) error {
+	r := rd.run
+	dec := &objectDecoder{run: r, in: in, res: res, keep: rd.keep, decoder: decoder, idKeys: r.sessionKeys(in.source.cfg.Tenant)}
 	dec.maker = rowMaker{mask: r.mask, counts: res.masked, tenant: in.source.cfg.Tenant, object: in.obj.Key, future: r.cfg.asOf.Add(futureMargin).UnixNano()}
 	got, err := archive.Documents(in.obj.Key, body, archive.Options{MaxDecompressed: r.cfg.Limits.MaxDecompressedBytes, MaxDepth: r.cfg.Limits.MaxDepth}, dec.document)
 	if err != nil {
-		return res, err
+		return err
 	}
 	for _, p := range got.Problems {
 		res.quarantined(r, in, p)
@@ -82,7 +155,7 @@ func (r *ingestRun) readObject(ctx context.Context, in input, keep func(*schema.
 	case res.row.Quarantined > 0:
 		res.row.Status = "partial"
 	}
-	return res, nil
+	return nil
 }
 
 func (res *objectResult) quarantined(r *ingestRun, in input, p archive.Problem) {
@@ -100,8 +173,9 @@ type objectDecoder struct {
 	run     *ingestRun
 	in      input
 	res     *objectResult
-	keep    func(*schema.Span) error
+	keep    func(*spilled) error
 	decoder *otlp.Decoder
+	idKeys  []string
 	maker   rowMaker
 	index   int64
 	seen    []string
@@ -144,7 +218,9 @@ func (d *objectDecoder) record(rec *otlp.Record) error {
 		return nil
 	}
 	d.res.kept++
-	return d.keep(&row)
+	s := spilled{row: row, kind: recNew, input: d.in.n}
+	s.own.ID, s.own.Source, _ = session.CandidateID(view.Attributes, view.Resource, d.idKeys)
+	return d.keep(&s)
 }
 
 // isInternal asks the record's convention whether it is plumbing without content.

@@ -4,9 +4,10 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
+	"slices"
 	"strings"
 	"time"
+	"unsafe"
 
 	"github.com/tracejury/tracejury/pipeline/convention"
 	"github.com/tracejury/tracejury/pipeline/mask"
@@ -25,6 +26,7 @@ type rowMaker struct {
 	object string
 	future int64 // times after this are not believed
 	buf    []byte
+	hash   []byte
 
 	resource     *otlp.Resource // the last one seen, and its stored form
 	resourceAttr []otlp.KeyValue
@@ -32,53 +34,68 @@ type rowMaker struct {
 	service      string
 }
 
-// row makes the stored row of rec and the view of it that conventions read. The row owns its strings.
+// row makes the stored row of rec and the view of it that conventions read. Both alias rec and the maker's buffers: they are
+// valid until the next call.
 func (m *rowMaker) row(rec *otlp.Record, index int64) (schema.Span, convention.Record) {
 	if rec.Resource != m.resource || rec.Resource == nil {
 		m.setResource(rec.Resource)
 	}
 	attrs := m.maskAttributes(rec.Attributes)
-	events := make([]otlp.SpanEvent, len(rec.Events))
-	for i, e := range rec.Events {
-		events[i] = otlp.SpanEvent{Name: m.text(e.Name), TimeUnixNano: e.TimeUnixNano, Attributes: m.maskAttributes(e.Attributes)}
-	}
+	events := m.maskEvents(rec.Events)
 	body := m.maskValue("body", rec.Body)
 	row := schema.Span{
 		Tenant: m.tenant, Signal: "span",
-		TraceID: strings.Clone(rec.TraceID), SpanID: strings.Clone(rec.SpanID), ParentSpanID: strings.Clone(rec.ParentSpanID),
+		TraceID: rec.TraceID, SpanID: rec.SpanID, ParentSpanID: rec.ParentSpanID,
 		Name: m.text(rec.Name), Kind: rec.Kind, ScopeName: m.text(rec.ScopeName), ScopeVersion: m.text(rec.ScopeVersion),
 		Service: m.service, Status: rec.Status, StatusMessage: m.text(rec.StatusMessage), Severity: m.text(rec.Severity),
 		StartedUnixNano: rec.StartUnixNano, EndedUnixNano: rec.EndUnixNano, TimeQuality: m.quality(rec),
 		Resource: m.resourceJSON, SourceObject: m.object, SourceIndex: index,
 	}
 	row.StartedAt, row.EndedAt = row.StartedUnixNano/1000, row.EndedUnixNano/1000
+	m.buf = m.buf[:0]
 	if len(attrs) > 0 {
-		row.Attributes = string(otlp.AppendAttributes(m.buf[:0], attrs))
+		m.buf = otlp.AppendAttributes(m.buf, attrs)
 	}
+	a := len(m.buf)
 	if len(events) > 0 {
-		row.Events = string(otlp.AppendEvents(m.buf[:0], events))
+		m.buf = otlp.AppendEvents(m.buf, events)
 	}
+	e := len(m.buf)
 	if body.Kind() != otlp.KindNull {
-		row.Body = string(otlp.AppendValue(m.buf[:0], body))
+		m.buf = otlp.AppendValue(m.buf, body)
 	}
+	row.Attributes, row.Events, row.Body = alias(m.buf[:a]), alias(m.buf[a:e]), alias(m.buf[e:])
 	if rec.Signal == otlp.SignalLog {
 		row.Signal = "log"
 	}
-	row.RecordSHA256 = hashRow(&row)
+	row.RecordSHA256 = m.hashRow(&row)
 	if row.Signal == "span" && row.SpanID == "" {
 		row.SpanID = row.RecordSHA256[:16] // a span without an id is still a span, and the same one each time
 	}
 	return row, convention.Record{Row: &row, Attributes: attrs, Resource: m.resourceAttr, Events: events, Body: body}
 }
 
+// alias is b as a string without a copy.
+func alias(b []byte) string {
+	if len(b) == 0 {
+		return ""
+	}
+	return unsafe.String(&b[0], len(b))
+}
+
+// setResource keeps the stored form of a resource for the records that follow; it owns what it keeps.
 func (m *rowMaker) setResource(r *otlp.Resource) {
 	m.resource, m.resourceAttr, m.resourceJSON, m.service = r, nil, "", ""
 	if r == nil || len(r.Attributes) == 0 {
 		return
 	}
-	m.resourceAttr = m.maskAttributes(r.Attributes)
-	m.resourceJSON = string(otlp.AppendAttributes(nil, m.resourceAttr))
-	m.service = convention.Attributes(m.resourceAttr).Str("service.name")
+	masked := m.maskAttributes(r.Attributes)
+	m.resourceJSON = string(otlp.AppendAttributes(nil, masked))
+	if kvs, err := otlp.ParseAttributes(m.resourceJSON); err == nil {
+		masked = kvs // aliases our own text
+	}
+	m.resourceAttr = masked
+	m.service = strings.Clone(convention.Attributes(masked).Str("service.name"))
 }
 
 func (m *rowMaker) quality(rec *otlp.Record) string {
@@ -91,111 +108,104 @@ func (m *rowMaker) quality(rec *otlp.Record) string {
 	return rec.TimeQuality.String()
 }
 
-// text masks a string and copies it out of the decoder's buffers.
 func (m *rowMaker) text(s string) string {
 	if s == "" {
 		return ""
 	}
-	return strings.Clone(m.mask.String(s, m.counts))
+	return m.mask.String(s, m.counts)
 }
 
+func (m *rowMaker) maskEvents(in []otlp.SpanEvent) []otlp.SpanEvent {
+	if len(in) == 0 {
+		return nil
+	}
+	out := make([]otlp.SpanEvent, len(in))
+	for i, e := range in {
+		out[i] = otlp.SpanEvent{Name: m.text(e.Name), TimeUnixNano: e.TimeUnixNano, Attributes: m.maskAttributes(e.Attributes)}
+	}
+	return out
+}
+
+// maskAttributes masks a sorted list. A list in which nothing changes, the usual case, is returned as it is.
 func (m *rowMaker) maskAttributes(kvs []otlp.KeyValue) []otlp.KeyValue {
-	out := make([]otlp.KeyValue, len(kvs))
-	for i, kv := range kvs {
-		out[i] = otlp.KeyValue{Key: m.text(kv.Key), Value: m.maskValue(kv.Key, kv.Value)}
+	out, keys := kvs, false
+	for i := range kvs {
+		kv := &kvs[i]
+		key, val, same := m.text(kv.Key), kv.Value, true
+		if kind := val.Kind(); kind >= otlp.KindBytes || kind == otlp.KindString {
+			val, same = m.masked(kv.Key, val)
+		}
+		if same && key == kv.Key {
+			continue
+		}
+		if &out[0] == &kvs[0] {
+			out = slices.Clone(kvs)
+		}
+		keys = keys || key != kv.Key
+		out[i] = otlp.KeyValue{Key: key, Value: val}
+	}
+	if keys {
+		slices.SortStableFunc(out, func(a, b otlp.KeyValue) int { return strings.Compare(a.Key, b.Key) })
 	}
 	return out
 }
 
 func (m *rowMaker) maskValue(key string, v otlp.Value) otlp.Value {
+	v, _ = m.masked(key, v)
+	return v
+}
+
+// masked is v masked, and whether it is the same.
+func (m *rowMaker) masked(key string, v otlp.Value) (out otlp.Value, same bool) {
 	switch v.Kind() {
 	case otlp.KindString:
-		return otlp.StringValue(strings.Clone(m.mask.Leaf(key, v.Str(), m.counts)))
+		s := m.mask.Leaf(key, v.Str(), m.counts)
+		return otlp.StringValue(s), s == v.Str()
 	case otlp.KindBytes:
 		// Bytes may hold text: what a masker would change in it is not kept.
 		if s := m.mask.Leaf(key, v.Bytes(), m.counts); s != v.Bytes() {
-			return otlp.StringValue(strings.Clone(s))
+			return otlp.StringValue(s), false
 		}
-		return otlp.BytesValue(strings.Clone(v.Bytes()))
 	case otlp.KindArray:
-		list := make([]otlp.Value, len(v.Array()))
-		for i, e := range v.Array() {
-			list[i] = m.maskValue(key, e)
+		list := v.Array()
+		for i := range list {
+			e, same := m.masked(key, list[i])
+			if same {
+				continue
+			}
+			if &list[0] == &v.Array()[0] {
+				list = slices.Clone(list)
+			}
+			list[i] = e
 		}
-		return otlp.ArrayValue(list)
+		if len(list) > 0 && &list[0] != &v.Array()[0] {
+			return otlp.ArrayValue(list), false
+		}
 	case otlp.KindMap:
-		return otlp.MapValue(m.maskAttributes(v.Map()))
-	default:
-		return v
+		kvs := v.Map()
+		if got := m.maskAttributes(kvs); len(kvs) > 0 && &got[0] != &kvs[0] {
+			return otlp.MapValue(got), false
+		}
 	}
+	return v, true
 }
 
 // hashRow is the record hash, over the stored form. A log's excludes what an exporter may set differently when it sends the
 // same record again: resource, severity and observed time.
-func hashRow(r *schema.Span) string {
-	h := sha256.New()
-	var num [16]byte
-	binary.BigEndian.PutUint64(num[:8], uint64(r.StartedUnixNano))
-	binary.BigEndian.PutUint64(num[8:], uint64(r.EndedUnixNano))
-	h.Write(num[:])
-	parts := []string{r.Signal, r.TraceID, r.SpanID, r.ScopeName, r.Name, r.Body, r.Attributes}
+func (m *rowMaker) hashRow(r *schema.Span) string {
+	b := binary.BigEndian.AppendUint64(m.hash[:0], uint64(r.StartedUnixNano))
+	b = binary.BigEndian.AppendUint64(b, uint64(r.EndedUnixNano))
+	for _, p := range [...]string{r.Signal, r.TraceID, r.SpanID, r.ScopeName, r.Name, r.Body, r.Attributes} {
+		b = append(binary.BigEndian.AppendUint64(b, uint64(len(p))), p...)
+	}
+	more := []string{r.Service}
 	if r.Signal == "span" {
-		parts = append(parts, r.ParentSpanID, r.Kind, r.ScopeVersion, r.Status, r.StatusMessage, r.Events, r.Resource)
-	} else {
-		parts = append(parts, r.Service)
+		more = []string{r.ParentSpanID, r.Kind, r.ScopeVersion, r.Status, r.StatusMessage, r.Events, r.Resource}
 	}
-	for _, p := range parts {
-		var n [8]byte
-		binary.BigEndian.PutUint64(n[:], uint64(len(p)))
-		h.Write(n[:])
-		h.Write([]byte(p))
+	for _, p := range more {
+		b = append(binary.BigEndian.AppendUint64(b, uint64(len(p))), p...)
 	}
-	return hex.EncodeToString(h.Sum(nil))
-}
-
-// spanStrings lists the text fields of a row in the order in which they are spilled. The session comes first, so that spilled
-// rows sort by session.
-func spanStrings(r *schema.Span) []*string {
-	return []*string{&r.SessionKey, &r.Tenant, &r.Signal, &r.TraceID, &r.SpanID, &r.RecordSHA256, &r.ParentSpanID, &r.Name, &r.Kind,
-		&r.ScopeName, &r.ScopeVersion, &r.Service, &r.TimeQuality, &r.Status, &r.StatusMessage, &r.Severity, &r.Attributes, &r.Events,
-		&r.Body, &r.Resource, &r.SourceObject}
-}
-
-// appendSpan encodes a row for spilling. stored says that it came from the lake.
-func appendSpan(dst []byte, r *schema.Span, stored bool) []byte {
-	for _, s := range spanStrings(r) {
-		dst = binary.AppendUvarint(dst, uint64(len(*s)))
-		dst = append(dst, *s...)
-	}
-	for _, n := range []int64{r.StartedUnixNano, r.EndedUnixNano, r.SourceIndex} {
-		dst = binary.AppendVarint(dst, n)
-	}
-	if stored {
-		return append(dst, 1)
-	}
-	return append(dst, 0)
-}
-
-var errSpill = errors.New("damaged spilled row")
-
-func decodeSpan(b []byte) (r schema.Span, stored bool, err error) {
-	for _, s := range spanStrings(&r) {
-		n, w := binary.Uvarint(b)
-		if w <= 0 || n > uint64(len(b)-w) {
-			return r, false, errSpill
-		}
-		*s, b = string(b[w:w+int(n)]), b[w+int(n):]
-	}
-	for _, p := range []*int64{&r.StartedUnixNano, &r.EndedUnixNano, &r.SourceIndex} {
-		n, w := binary.Varint(b)
-		if w <= 0 {
-			return r, false, errSpill
-		}
-		*p, b = n, b[w:]
-	}
-	if len(b) != 1 {
-		return r, false, errSpill
-	}
-	r.StartedAt, r.EndedAt = r.StartedUnixNano/1000, r.EndedUnixNano/1000
-	return r, b[0] == 1, nil
+	m.hash = b
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
 }

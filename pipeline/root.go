@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"log/slog"
 
 	"github.com/tracejury/tracejury/pipeline/store"
@@ -57,4 +58,15 @@ func createRoot(ctx context.Context, cfg *Config, log *slog.Logger) (*Root, erro
 		return nil, fmt.Errorf("lay out --data: %w", err)
 	}
 	return openRoot(ctx, cfg, log)
+}
+
+// keys lists the keys below prefix.
+func (r *Root) keys(ctx context.Context, prefix string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for obj, err := range r.Store.List(ctx, prefix, store.ListOptions{KeysOnly: true}) {
+			if !yield(obj.Key, err) || err != nil {
+				return
+			}
+		}
+	}
 }

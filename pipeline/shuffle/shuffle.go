@@ -1,234 +1,219 @@
-// Package shuffle groups records by key beyond memory: records go in in any order and come out group by group, sorted.
+// Package shuffle groups records by key beyond memory: records go in in any order and come out group by group, keys in order.
 //
-// It does not know what a record means. Up to Options.Memory it holds records in memory; past that it spills them to
-// partition files in a directory of its own, which is gone after Close whatever happened.
+// It does not know what a record means. Records are kept by partition in memory; past Options.Memory they go to files in a
+// directory of the shuffle's own, which is gone after Close whatever happened. A partition larger than Options.Load is
+// sorted in runs and merged, so that reading needs no more memory than that and one group.
 package shuffle
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
-	"io"
-	"iter"
+	"hash/maphash"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
+	"sync/atomic"
 )
 
-// Options bounds a Shuffle. The zero value holds 256 MiB in memory and spills to the system's temporary directory.
+// Options bounds a Shuffle. Zero values are the defaults.
 type Options struct {
-	Memory     int64  // bytes of records held before spilling; 0 means 256 MiB
-	Dir        string // parent of the spill directory; "" means os.TempDir
-	Partitions int    // spill files; 0 means 64
+	Memory     int64                // bytes of records held before spilling; 256 MiB
+	Load       int64                // bytes of one partition held while it is read; Memory / 4
+	Dir        string               // parent of the spill directory; os.TempDir
+	Partitions int                  // 64
+	Partition  func(key string) int // partition of a key; nil spreads keys by a hash
 }
 
-// Group is all records with one key.
+// Group is all records with one key, in no particular order.
 type Group struct {
 	Key     string
-	Records [][]byte // sorted by bytes; valid until the next group
+	Records [][]byte // the slice is valid until the next group, what it holds for ever
 }
 
-// Shuffle collects records. Add may be called concurrently; Groups once, after the last Add.
+// Shuffle collects records. Add may be called concurrently; Groups after the last Add, once for each partition.
 type Shuffle struct {
 	opts  Options
-	mu    sync.Mutex
+	chunk int
+	seed  maphash.Seed
 	parts []partition
-	held  int64
-	total int64
-	dir   string
+	held  atomic.Int64
+	total atomic.Int64
+
+	spilling sync.Mutex
+	dir      string // guarded by spilling
+	runs     int    // guarded by spilling
+
+	freeMu sync.Mutex
+	free   [][]byte // chunks that were spilled
 }
 
 type partition struct {
-	recs []record
-	file *os.File
-	w    *bufio.Writer
+	mu     sync.Mutex
+	chunks [][]byte // whole frames; the last one grows
+	file   *os.File
+	size   int64 // bytes of frames, in file and chunks
 }
 
-type record struct {
-	key string
-	val []byte
-}
-
-// recordOverhead is what a record costs in memory beside its bytes.
-const recordOverhead = 48
+const (
+	minChunk = 4 << 10
+	maxChunk = 256 << 10
+)
 
 // New makes an empty Shuffle.
 func New(opts Options) *Shuffle {
 	opts.Memory = cmp.Or(opts.Memory, 256<<20)
+	opts.Load = cmp.Or(opts.Load, max(opts.Memory/4, 1))
 	opts.Dir = cmp.Or(opts.Dir, os.TempDir())
 	opts.Partitions = cmp.Or(opts.Partitions, 64)
-	return &Shuffle{opts: opts, parts: make([]partition, opts.Partitions)}
+	s := &Shuffle{opts: opts, seed: maphash.MakeSeed(), parts: make([]partition, opts.Partitions)}
+	s.chunk = int(min(max(opts.Memory/int64(2*opts.Partitions), minChunk), maxChunk))
+	return s
 }
 
-// Add takes one record and owns val from then on.
-func (s *Shuffle) Add(key string, val []byte) error {
-	n := int(crc32.ChecksumIEEE([]byte(key)) % uint32(len(s.parts)))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	p := &s.parts[n]
-	p.recs = append(p.recs, record{key, val})
-	size := int64(len(key)+len(val)) + recordOverhead
-	s.held += size
-	s.total += size
-	if s.held > s.opts.Memory {
-		return s.spillLocked()
+// Add takes one record: the concatenation of parts, which are copied.
+func (s *Shuffle) Add(key string, parts ...[]byte) error {
+	n := 0
+	for _, b := range parts {
+		n += len(b)
+	}
+	p := &s.parts[s.partition(key)]
+	p.mu.Lock()
+	var head [2 * binary.MaxVarintLen64]byte
+	h := binary.AppendUvarint(binary.AppendUvarint(head[:0], uint64(len(key))), uint64(n))
+	size := len(h) + len(key) + n
+	var grown int64
+	if last := len(p.chunks) - 1; last < 0 || cap(p.chunks[last])-len(p.chunks[last]) < size {
+		c := s.newChunk(size)
+		p.chunks = append(p.chunks, c)
+		grown = int64(cap(c))
+	}
+	c := &p.chunks[len(p.chunks)-1]
+	*c = append(append(*c, h...), key...)
+	for _, b := range parts {
+		*c = append(*c, b...)
+	}
+	p.size += int64(size)
+	p.mu.Unlock()
+	s.total.Add(int64(size))
+	if grown > 0 && s.held.Add(grown) > s.opts.Memory {
+		return s.spill()
 	}
 	return nil
 }
 
-// Bytes is the size of all records added, with their overhead in memory.
-func (s *Shuffle) Bytes() int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.total
+func (s *Shuffle) partition(key string) int {
+	if s.opts.Partition != nil {
+		return s.opts.Partition(key)
+	}
+	return int(maphash.String(s.seed, key) % uint64(len(s.parts)))
 }
 
-// spillLocked writes every held record to its partition's file. The caller holds s.mu.
-func (s *Shuffle) spillLocked() error {
+func (s *Shuffle) newChunk(size int) []byte {
+	if size > s.chunk {
+		return make([]byte, 0, size)
+	}
+	s.freeMu.Lock()
+	defer s.freeMu.Unlock()
+	if n := len(s.free); n > 0 {
+		c := s.free[n-1]
+		s.free = s.free[:n-1]
+		return c
+	}
+	return make([]byte, 0, s.chunk)
+}
+
+func (s *Shuffle) release(c []byte) {
+	if cap(c) != s.chunk {
+		return
+	}
+	s.freeMu.Lock()
+	defer s.freeMu.Unlock()
+	s.free = append(s.free, c[:0])
+}
+
+// Bytes is the size of all records added.
+func (s *Shuffle) Bytes() int64 { return s.total.Load() }
+
+// Partitions is the number of partitions.
+func (s *Shuffle) Partitions() int { return len(s.parts) }
+
+// Size is the bytes of one partition.
+func (s *Shuffle) Size(i int) int64 {
+	p := &s.parts[i]
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.size
+}
+
+// spill writes every held record to its partition's file.
+func (s *Shuffle) spill() error {
+	s.spilling.Lock()
+	defer s.spilling.Unlock()
+	if s.held.Load() <= s.opts.Memory {
+		return nil // someone else did it
+	}
+	for i := range s.parts {
+		if err := s.spillPartition(i); err != nil {
+			return fmt.Errorf("spill partition %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func (s *Shuffle) spillPartition(i int) error {
+	p := &s.parts[i]
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.chunks) == 0 {
+		return nil
+	}
+	if p.file == nil {
+		f, err := s.create(fmt.Sprintf("part-%04d", i))
+		if err != nil {
+			return err
+		}
+		p.file = f
+	}
+	for _, c := range p.chunks {
+		if _, err := p.file.Write(c); err != nil {
+			return err
+		}
+		s.held.Add(-int64(cap(c)))
+		s.release(c)
+	}
+	p.chunks = p.chunks[:0]
+	return nil
+}
+
+// create makes a file in the spill directory. The caller holds s.spilling.
+func (s *Shuffle) create(name string) (*os.File, error) {
 	if s.dir == "" {
 		dir, err := os.MkdirTemp(s.opts.Dir, "tracejury-spill-")
 		if err != nil {
-			return fmt.Errorf("spill: %w", err)
+			return nil, err
 		}
 		s.dir = dir
 	}
-	for i := range s.parts {
-		p := &s.parts[i]
-		if len(p.recs) == 0 {
-			continue
-		}
-		if p.file == nil {
-			f, err := os.OpenFile(filepath.Join(s.dir, fmt.Sprintf("part-%03d", i)), os.O_CREATE|os.O_RDWR|os.O_EXCL, 0o600)
-			if err != nil {
-				return fmt.Errorf("spill: %w", err)
-			}
-			p.file, p.w = f, bufio.NewWriterSize(f, 64<<10)
-		}
-		for _, r := range p.recs {
-			if err := writeFrame(p.w, r); err != nil {
-				return fmt.Errorf("spill partition %d: %w", i, err)
-			}
-		}
-		clear(p.recs)
-		p.recs = p.recs[:0]
-	}
-	s.held = 0
-	return nil
-}
-
-func writeFrame(w *bufio.Writer, r record) error {
-	var head [2 * binary.MaxVarintLen64]byte
-	b := binary.AppendUvarint(head[:0], uint64(len(r.key)))
-	b = binary.AppendUvarint(b, uint64(len(r.val)))
-	if _, err := w.Write(b); err != nil {
-		return err
-	}
-	if _, err := w.WriteString(r.key); err != nil {
-		return err
-	}
-	_, err := w.Write(r.val)
-	return err
-}
-
-// Groups yields every group once: partition by partition, keys in order within one. One partition is in memory at a time.
-func (s *Shuffle) Groups(ctx context.Context) iter.Seq2[Group, error] {
-	return func(yield func(Group, error) bool) {
-		for i := range s.parts {
-			if err := ctx.Err(); err != nil {
-				yield(Group{}, err)
-				return
-			}
-			recs, err := s.load(i)
-			if err != nil {
-				yield(Group{}, fmt.Errorf("read spill partition %d: %w", i, err))
-				return
-			}
-			if !yieldGroups(recs, yield) {
-				return
-			}
-		}
-	}
-}
-
-func yieldGroups(recs []record, yield func(Group, error) bool) bool {
-	slices.SortFunc(recs, func(a, b record) int { return cmp.Or(cmp.Compare(a.key, b.key), bytes.Compare(a.val, b.val)) })
-	var vals [][]byte
-	for from := 0; from < len(recs); {
-		to := from
-		for vals = vals[:0]; to < len(recs) && recs[to].key == recs[from].key; to++ {
-			vals = append(vals, recs[to].val)
-		}
-		if !yield(Group{Key: recs[from].key, Records: vals}, nil) {
-			return false
-		}
-		from = to
-	}
-	return true
-}
-
-// load returns all records of one partition and forgets the held ones.
-func (s *Shuffle) load(i int) ([]record, error) {
-	p := &s.parts[i]
-	recs := p.recs
-	p.recs = nil
-	if p.file == nil {
-		return recs, nil
-	}
-	if err := p.w.Flush(); err != nil {
-		return nil, err
-	}
-	if _, err := p.file.Seek(0, io.SeekStart); err != nil {
-		return nil, err
-	}
-	data, err := io.ReadAll(p.file)
-	if err != nil {
-		return nil, err
-	}
-	for len(data) > 0 {
-		r, n, err := readFrame(data)
-		if err != nil {
-			return nil, err
-		}
-		recs, data = append(recs, r), data[n:]
-	}
-	return recs, nil
-}
-
-var errFrame = errors.New("damaged frame")
-
-func readFrame(data []byte) (record, int, error) {
-	kl, n := binary.Uvarint(data)
-	if n <= 0 {
-		return record{}, 0, errFrame
-	}
-	vl, m := binary.Uvarint(data[n:])
-	if m <= 0 {
-		return record{}, 0, errFrame
-	}
-	at := n + m
-	left := uint64(len(data) - at)
-	if kl > left || vl > left-kl {
-		return record{}, 0, errFrame
-	}
-	end := at + int(kl) + int(vl)
-	return record{string(data[at : at+int(kl)]), data[at+int(kl) : end : end]}, end, nil
+	return os.OpenFile(filepath.Join(s.dir, name), os.O_CREATE|os.O_RDWR|os.O_EXCL, 0o600)
 }
 
 // Close removes what was spilled. It may be called more than once.
 func (s *Shuffle) Close() error {
 	var errs []error
 	for i := range s.parts {
-		if f := s.parts[i].file; f != nil {
-			errs = append(errs, f.Close())
+		p := &s.parts[i]
+		p.mu.Lock()
+		if p.file != nil {
+			errs = append(errs, p.file.Close())
 		}
-		s.parts[i] = partition{}
+		p.chunks, p.file, p.size = nil, nil, 0
+		p.mu.Unlock()
 	}
+	s.free = nil
+	s.spilling.Lock()
+	defer s.spilling.Unlock()
 	if s.dir != "" {
 		errs = append(errs, os.RemoveAll(s.dir))
 		s.dir = ""

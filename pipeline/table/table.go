@@ -15,7 +15,6 @@ import (
 	"strconv"
 
 	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/compress/zstd"
 
 	"github.com/tracejury/tracejury/pipeline/store"
 	"github.com/tracejury/tracejury/schema"
@@ -34,35 +33,19 @@ func Sort[T schema.Row[T]](rows []T) {
 
 // Encode writes rows, which must be sorted, as one Parquet object.
 func Encode[T schema.Row[T]](w io.Writer, t schema.Table, rows []T) error {
-	for i := 1; i < len(rows); i++ {
-		if rows[i-1].Compare(rows[i]) > 0 {
-			return fmt.Errorf("write %s: row %d is out of key order", t.Name, i)
+	pw := NewWriter[T](w, t)
+	for i := range rows {
+		if err := pw.Write(&rows[i]); err != nil {
+			return err
 		}
 	}
-	pw := parquet.NewGenericWriter[T](w, options(t)...)
-	from, size := 0, 0
-	for i, r := range rows {
-		if size += r.ByteSize(); size < RowGroupBytes && i < len(rows)-1 {
-			continue
-		}
-		if _, err := pw.Write(rows[from : i+1]); err != nil {
-			return fmt.Errorf("write %s: %w", t.Name, err)
-		}
-		if err := pw.Flush(); err != nil {
-			return fmt.Errorf("write %s: %w", t.Name, err)
-		}
-		from, size = i+1, 0
-	}
-	if err := pw.Close(); err != nil {
-		return fmt.Errorf("write %s: %w", t.Name, err)
-	}
-	return nil
+	return pw.Close()
 }
 
 func options(t schema.Table) []parquet.WriterOption {
 	opts := []parquet.WriterOption{
 		parquet.CreatedBy("tracejury", "1", "schema"+strconv.Itoa(schema.Version)), // not the library's build: bytes stay the same
-		parquet.Compression(&zstd.Codec{Level: zstd.DefaultLevel, Concurrency: 1}),
+		parquet.Compression(codec{}),
 		parquet.PageBufferSize(pageBytes),
 		parquet.KeyValueMetadata("tracejury.schema_version", strconv.Itoa(schema.Version)),
 		parquet.KeyValueMetadata("tracejury.table", t.Name),
@@ -87,30 +70,22 @@ func options(t schema.Table) []parquet.WriterOption {
 
 // Decode reads all rows of one Parquet object. Columns that T lacks are skipped, columns that the object lacks are zero.
 func Decode[T any](data []byte) (rows []T, err error) {
-	defer func() { // the library panics on some damaged files
-		if p := recover(); p != nil {
-			rows, err = nil, fmt.Errorf("read parquet: damaged: %v", p)
-		}
-	}()
-	f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
+	r, err := NewReader[T](bytes.NewReader(data), int64(len(data)))
 	if err != nil {
-		return nil, fmt.Errorf("read parquet: %w", err)
+		return nil, err
 	}
-	if v, ok := f.Lookup("tracejury.schema_version"); ok {
-		if n, err := strconv.Atoi(v); err != nil || n > schema.Version {
-			return nil, fmt.Errorf("read parquet: schema version %s is newer than this program's %d: use a newer tracejury", v, schema.Version)
-		}
-	}
-	r := parquet.NewGenericReader[T](f)
 	defer r.Close()
-	rows = make([]T, f.NumRows())
-	for n := 0; n < len(rows); {
-		m, err := r.Read(rows[n:])
-		if n += m; err != nil && (!errors.Is(err, io.EOF) || n < len(rows)) {
-			return nil, fmt.Errorf("read parquet: row %d of %d: %w", n, len(rows), err)
+	rows = make([]T, 0, r.NumRows())
+	for {
+		row, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return rows, nil
 		}
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, *row)
 	}
-	return rows, nil
 }
 
 // Read reads all rows of the object at key. A missing object is no rows and no ETag.

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -108,5 +111,25 @@ func TestWriteIsGuardedByTheETag(t *testing.T) {
 	got, _, err := table.Read[schema.Step](ctx, st, "steps/x.parquet")
 	if err != nil || len(got) != 2 {
 		t.Errorf("got %d rows, %v", len(got), err)
+	}
+}
+
+// Rows that were read stay what they are while the next ones are read.
+func TestReaderGivesRowsAway(t *testing.T) {
+	var rows []schema.Span
+	for i := range 3000 {
+		rows = append(rows, schema.Span{Tenant: "t", SessionKey: fmt.Sprintf("%032d", i/10), Signal: "span", TraceID: fmt.Sprintf("%032d", i), SpanID: fmt.Sprintf("%016d", i),
+			Name: fmt.Sprintf("name %d", i), Attributes: fmt.Sprintf("{%q:%d}", strings.Repeat("a", 20_000), i)})
+	}
+	var first bytes.Buffer
+	if err := table.Encode(&first, schema.Spans, rows); err != nil {
+		t.Fatal(err)
+	}
+	got, err := table.Decode[schema.Span](first.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got, rows) {
+		t.Error("rows changed")
 	}
 }
