@@ -23,6 +23,8 @@ type Subject struct {
 	SpanID string // span of the load
 	Focus  []int  // places in Skills of the attempts that are judged
 	Tool   *schema.Tool
+
+	Package *SkillPackage // of the kind skill_package
 }
 
 // Splitter is implemented by evaluators whose subjects are parts of a session: it names them, at least one. A session without

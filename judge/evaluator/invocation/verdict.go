@@ -4,13 +4,8 @@ import (
 	"slices"
 
 	"github.com/tracejury/tracejury/judge"
+	"github.com/tracejury/tracejury/judge/evaluator"
 )
-
-// LabelNotApplicable is the label of every answer without a choice or a body to judge; its finding says why.
-const LabelNotApplicable = "not_applicable"
-
-// LabelUnclear is the label of an answer for which the session does not show enough.
-const LabelUnclear = "unclear"
 
 // Findings of answers that no score stands for.
 const (
@@ -26,23 +21,12 @@ const (
 
 // NotApplicable is the answer where there is nothing to judge. In compatibility with Strands it has a pass of its own.
 func NotApplicable(criterion, finding, why string, compat bool) []judge.Answer {
-	a := judge.Answer{Criterion: criterion, Verdict: judge.NotApplicable, Label: LabelNotApplicable, Findings: []string{finding}, Explanation: why}
+	out := evaluator.NotApplicable(criterion, finding, why)
 	if compat {
 		pass := finding != FindingNoTrajectory
-		a.Pass = &pass
+		out[0].Pass = &pass
 	}
-	return []judge.Answer{a}
-}
-
-// Unclear is the answer where a judge would have to guess.
-func Unclear(criterion, finding, why string) []judge.Answer {
-	return []judge.Answer{{Criterion: criterion, Verdict: judge.Unclear, Label: LabelUnclear, Findings: []string{finding}, Explanation: why}}
-}
-
-// Scored is an answer with a score that code looked up, and whether it passes.
-func Scored(criterion, label string, score, passes float64) judge.Answer {
-	pass := score >= passes
-	return judge.Answer{Criterion: criterion, Verdict: judge.Scored, Label: label, Score: &score, Pass: &pass}
+	return out
 }
 
 // Case is the result of all skills of one session, computed as the Strands evaluators compute it.

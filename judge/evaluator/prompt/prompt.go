@@ -12,8 +12,11 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"strconv"
 	"strings"
 	"text/template"
+
+	"github.com/tracejury/tracejury/judge"
 )
 
 // Version of the templates.
@@ -32,7 +35,7 @@ type Set struct {
 // Load reads prompts/<Version>/system<suffix>.tmpl and user<suffix>.tmpl of an evaluator. Both may use the template "fence":
 // what every judge is told about untrusted data.
 func Load(files fs.FS, suffix string) (*Set, error) {
-	common, err := fs.ReadFile(shared, path.Join("prompts", Version, "fence.tmpl"))
+	common, err := fs.ReadFile(shared, path.Join("prompts", Version, "fence"+suffix+".tmpl"))
 	if err != nil {
 		return nil, fmt.Errorf("read prompt: %w", err)
 	}
@@ -86,4 +89,21 @@ func Or(words []string) string {
 		return strings.Join(words, "")
 	}
 	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
+}
+
+// Fact is a fact as a line of a prompt. Its steps may be lines of a text; at most twenty are told.
+func Fact(f judge.Fact) string {
+	var b strings.Builder
+	b.WriteString(f.Name + ": " + string(f.Truth))
+	if f.Detail != "" {
+		b.WriteString("; " + f.Detail)
+	}
+	for i, n := range f.Steps[:min(len(f.Steps), 20)] {
+		b.WriteString([]string{"; at ", ", "}[min(i, 1)] + strconv.Itoa(n))
+	}
+	if more := len(f.Steps) - 20; more > 0 {
+		fmt.Fprintf(&b, " and %d more", more)
+	}
+	b.WriteByte('\n')
+	return b.String()
 }

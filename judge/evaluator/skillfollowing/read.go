@@ -180,7 +180,7 @@ func (e *Evaluator) answer(req *judge.Request, steps []Step, rating string) (jud
 	evidence = slices.Compact(evidence)
 	score, known := evaluator.ScoreOf(e.points, rating)
 	if !known { // unclear: the steps are only those that the record decides, so their coverage is none of the skill
-		return judge.Answer{Criterion: e.criterion.ID, Verdict: judge.Unclear, Label: invocation.LabelUnclear, EvidenceSteps: evidence}, nil
+		return judge.Answer{Criterion: e.criterion.ID, Verdict: judge.Unclear, Label: evaluator.LabelUnclear, EvidenceSteps: evidence}, nil
 	}
 	if !e.opts.Compat && score <= 0.25 {
 		for _, f := range req.Facts {
@@ -189,7 +189,7 @@ func (e *Evaluator) answer(req *judge.Request, steps []Step, rating string) (jud
 			}
 		}
 	}
-	a := invocation.Scored(e.criterion.ID, rating, score, passAt)
+	a := evaluator.Scored(e.criterion.ID, rating, score, evaluator.PassAt(passAt))
 	coverage := Coverage(steps)
 	a.Coverage, a.EvidenceSteps = &coverage, evidence
 	if Contradicts(score, steps) {

@@ -132,7 +132,7 @@ func (e *Evaluator) Item(s evaluator.Subject, nonce string) (*evaluator.Item, []
 		if invocation.Withheld(&s) {
 			finding, why = invocation.FindingContentMissing, "The harness exported no text of this session."
 		}
-		return nil, invocation.Unclear(e.criterion.ID, finding, why), nil
+		return nil, evaluator.Unclear(e.criterion.ID, finding, why), nil
 	}
 	item, err := e.question(&s, &v, nonce)
 	if err != nil {
@@ -147,7 +147,7 @@ func (e *Evaluator) nothingInvoked(s *evaluator.Subject) []judge.Answer {
 	}
 	switch {
 	case len(s.Steps) == 0 && invocation.Withheld(s) && !e.opts.Compat:
-		return invocation.Unclear(e.criterion.ID, invocation.FindingContentMissing, "The harness exported no text of this session.")
+		return evaluator.Unclear(e.criterion.ID, invocation.FindingContentMissing, "The harness exported no text of this session.")
 	case len(s.Steps) == 0:
 		return na(invocation.FindingNoTrajectory, "The session has no steps.")
 	case invocation.AnythingOffered(s):
@@ -350,11 +350,11 @@ func (e *Evaluator) answer(req *judge.Request, o reply.Object) (judge.Answer, er
 	}
 	switch verdict {
 	case LabelYes:
-		a = invocation.Scored(e.criterion.ID, LabelYes, 1, passAt)
+		a = evaluator.Scored(e.criterion.ID, LabelYes, 1, evaluator.PassAt(passAt))
 	case LabelNo:
-		a = invocation.Scored(e.criterion.ID, LabelNo, 0, passAt)
+		a = evaluator.Scored(e.criterion.ID, LabelNo, 0, evaluator.PassAt(passAt))
 	default:
-		a = judge.Answer{Criterion: e.criterion.ID, Verdict: judge.Unclear, Label: invocation.LabelUnclear}
+		a = judge.Answer{Criterion: e.criterion.ID, Verdict: judge.Unclear, Label: evaluator.LabelUnclear}
 	}
 	a.EvidenceSteps, a.Explanation = steps, why
 	if e.opts.Compat {
