@@ -168,27 +168,26 @@ func (r *ingestRun) ingestInputs(ctx context.Context, seq int64) error {
 	g := r.newGroupings(memory, total, spill)
 	defer g.close()
 	rd := r.newReader(memory/8, func(s *spilled) error { return r.keep(s, g) })
-	if err := rd.all(ctx); err != nil {
-		return err
-	}
-	r.index = make([]localObject, r.root.Layout.Buckets)
-	if err := r.loadStoredTraces(ctx, g, spill); err != nil {
-		return err
-	}
-	if err := r.assignTraces(ctx, g); err != nil {
-		return err
-	}
-	if err := g.byTrace.Close(); err != nil {
-		return err
-	}
 	m := &merger{run: r, g: g, dir: spill}
-	if err := m.merge(ctx); err != nil {
-		return err
+	r.index = make([]localObject, r.root.Layout.Buckets)
+	for _, stage := range []struct {
+		name string
+		do   func(context.Context) error
+	}{
+		{"read", rd.all},
+		{"load", func(ctx context.Context) error { return r.loadStoredTraces(ctx, g, spill) }},
+		{"assign", func(ctx context.Context) error { return errors.Join(r.assignTraces(ctx, g), g.byTrace.Close()) }},
+		{"merge", m.merge},
+		{"publish", m.publish},
+		{"record", func(ctx context.Context) error { return r.recordObjects(ctx, seq) }},
+	} {
+		start := time.Now()
+		if err := stage.do(ctx); err != nil {
+			return err
+		}
+		r.log.Debug("stage done", "stage", stage.name, "elapsed", time.Since(start).Round(time.Millisecond).String())
 	}
-	if err := m.publish(ctx); err != nil {
-		return err
-	}
-	return r.recordObjects(ctx, seq)
+	return nil
 }
 
 // keep passes on a row that was read. It may be called concurrently.

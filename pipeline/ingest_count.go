@@ -1,9 +1,6 @@
 package pipeline
 
 import (
-	"cmp"
-	"strings"
-
 	"github.com/tracejury/tracejury/pipeline/mask"
 	"github.com/tracejury/tracejury/schema"
 )
@@ -16,29 +13,57 @@ func identity(r *schema.Span) string {
 	return "r" + r.RecordSHA256
 }
 
-// countRows says of every record of a session that was read now whether it is written or a duplicate. Of several that are the
-// same the smallest (object, index) is written, unless the lake had it already.
-func (r *ingestRun) countRows(rows []spilled) {
-	firsts := make(map[string]int, len(rows))
+// reading is where a record was read: one place in one object.
+type reading struct {
+	id     string
+	object string
+	index  int64
+}
+
+func readingOf(row *schema.Span) reading {
+	return reading{id: identity(row), object: row.SourceObject, index: row.SourceIndex}
+}
+
+// countRows says of every record of a session that was read now whether it is written or a duplicate. Written is the reading
+// that the row which is kept names as its source. Where the lake had the record already all are duplicates, but for the very
+// reading that the lake's row names: a run that died before its commit left it, or --full reads it again, and the counts of its
+// object must come out as they would have.
+func (r *ingestRun) countRows(rows []spilled, kept []schema.Span) {
+	held := map[string]struct{}{}
+	sources := map[reading]struct{}{}
 	for i := range rows {
-		s := &rows[i]
-		id := identity(&s.row)
-		j, ok := firsts[id]
-		switch {
-		case !ok || s.kind == recStored:
-			firsts[id] = i
-		case rows[j].kind == recNew && cmp.Or(strings.Compare(s.row.SourceObject, rows[j].row.SourceObject), cmp.Compare(s.row.SourceIndex, rows[j].row.SourceIndex), cmp.Compare(s.input, rows[j].input)) < 0:
-			firsts[id] = i
+		if rows[i].kind == recStored {
+			held[identity(&rows[i].row)] = struct{}{}
+			sources[readingOf(&rows[i].row)] = struct{}{}
+		}
+	}
+	for i := range kept {
+		if _, ok := held[identity(&kept[i])]; !ok {
+			sources[readingOf(&kept[i])] = struct{}{}
+		}
+	}
+	written := map[reading]int{}
+	for i := range rows {
+		at := readingOf(&rows[i].row)
+		if _, ok := sources[at]; !ok || rows[i].kind != recNew {
+			continue
+		}
+		if _, ok := held[at.id]; ok && r.inputs[rows[i].input].again {
+			continue // --full
+		}
+		// Two sources may hold objects of one name.
+		if j, ok := written[at]; !ok || rows[i].input < rows[j].input {
+			written[at] = i
 		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range rows {
-		s := &rows[i]
-		if s.kind != recNew {
+		if rows[i].kind != recNew {
 			continue
 		}
-		if res := r.results[s.input]; firsts[identity(&s.row)] == i {
+		res := r.results[rows[i].input]
+		if j, ok := written[readingOf(&rows[i].row)]; ok && j == i {
 			res.row.Written++
 		} else {
 			res.row.Duplicates++

@@ -64,10 +64,11 @@ func (r *ingestRun) listSource(ctx context.Context, src *openSource, since time.
 		if !since.IsZero() && objectTime(obj).Before(since) {
 			continue
 		}
-		if _, read := known[versionID(src.store.URI(), obj.Key, obj.ETag)]; read && !r.opts.Full {
+		_, read := known[versionID(src.store.URI(), obj.Key, obj.ETag)]
+		if read && !r.opts.Full {
 			continue
 		}
-		r.inputs = append(r.inputs, input{source: src, obj: obj})
+		r.inputs = append(r.inputs, input{source: src, obj: obj, again: read})
 	}
 	if listed == 0 {
 		r.log.Warn("source holds no objects", "source", src.store.URI())

@@ -185,7 +185,6 @@ func (bm *bucketMerge) session(ctx context.Context, group shuffle.Group) error {
 			return err
 		}
 	}
-	r.countRows(rows)
 	return bm.place(tenant, key, days, rows, moved)
 }
 
@@ -252,6 +251,7 @@ func (bm *bucketMerge) place(tenant, key string, days []string, rows []spilled, 
 		all[i] = rows[i].row
 	}
 	kept, _ := session.Dedupe(all)
+	bm.run.countRows(rows, kept)
 	to := ""
 	if len(kept) > 0 {
 		to = session.Dt(kept)

@@ -24,7 +24,8 @@ import (
 type input struct {
 	source *openSource
 	obj    store.Object
-	n      int // place among the inputs
+	n      int  // place among the inputs
+	again  bool // was read by an ingest that recorded it
 }
 
 func (in input) name() string { return in.source.store.URI() + "/" + in.obj.Key }
