@@ -18,13 +18,6 @@ type AggregateConfig struct {
 	Labels       string   `yaml:"labels"` // file of human labels
 }
 
-// AggregateFlags are the flags that are not configuration: what to show in place of the numbers of a run.
-type AggregateFlags struct {
-	List bool
-	Show string
-	SQL  string
-}
-
 const (
 	defaultWidth = 0.2
 	defaultTrend = 14

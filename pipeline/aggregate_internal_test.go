@@ -340,3 +340,13 @@ func TestGroupsThatStandApart(t *testing.T) {
 		t.Error("a service that is as safe as the rest is flagged")
 	}
 }
+
+func TestPrintable(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain": "plain", " a\n\tb ": "a b", "\x1b[31mred": "\uFFFD[31mred", "a\u202eb": "a\uFFFDb", "0123456789abc": "012345678…", "\xff": "\uFFFD", "": "",
+	} {
+		if got := printable(in, 10); got != want {
+			t.Errorf("printable(%q) = %q, want %q", in, got, want)
+		}
+	}
+}

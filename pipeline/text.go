@@ -6,8 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/tracejury/tracejury/pipeline/report"
 )
 
 // WriteText prints the summary for a person.
@@ -57,14 +55,6 @@ func parens(s string) string {
 		return ""
 	}
 	return " (" + s + ")"
-}
-
-// WriteText prints the summary for a person.
-func (s *AggregateSummary) WriteText(w io.Writer) {
-	_ = report.Text(w, s.Model) // stdout: nobody could be told
-	for _, p := range s.Reports {
-		fmt.Fprintln(w, "report   ", p)
-	}
 }
 
 // WriteText prints the summary for a person.

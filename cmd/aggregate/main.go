@@ -14,13 +14,19 @@ import (
 
 const help = `Turn the verdicts of a run into rates with intervals, and draw the report.
 
-  aggregate --data s3://lake/tracejury --report out/report.html`
+  aggregate --data s3://lake/tracejury --report out/report.html
+  aggregate --data s3://lake/tracejury --list
+  aggregate --data s3://lake/tracejury --show session:9f2c41`
 
 type job struct {
 	cli.Common
-	RunID  string  `name:"run" help:"A run id, or latest." placeholder:"ID"`
-	Level  float64 `help:"Confidence level of the intervals." placeholder:"P"`
-	Report string  `help:"Write the report to this HTML file, and Markdown beside it." placeholder:"FILE"`
+	RunID   string  `name:"run" help:"A run id, or latest." placeholder:"ID"`
+	Level   float64 `help:"Confidence level of the intervals." placeholder:"P"`
+	Width   float64 `help:"A width of an interval to plan for, e.g. 0.2." placeholder:"W"`
+	GroupBy string  `help:"Further groups: pairs such as agent+model,criterion+skill." placeholder:"PAIRS"`
+	Report  string  `help:"Write the report to this HTML file, and Markdown beside it." placeholder:"FILE"`
+	List    bool    `help:"List the runs."`
+	Show    string  `help:"Show session:<id, key or beginning of either> or run:<id>." placeholder:"WHAT"`
 }
 
 // Run implements cli.Job.
@@ -29,18 +35,40 @@ func (j *job) Run(ctx context.Context, log *slog.Logger, stdout io.Writer) (any,
 	if err != nil {
 		return nil, err
 	}
-	cli.Over(&cfg.Aggregate.Run, j.RunID)
-	cli.Over(&cfg.Aggregate.Level, j.Level)
-	cli.Over(&cfg.Aggregate.Report, j.Report)
+	a := &cfg.Aggregate
+	cli.Over(&a.Run, j.RunID)
+	cli.Over(&a.Level, j.Level)
+	cli.Over(&a.Width, j.Width)
+	cli.Over(&a.Report, j.Report)
+	a.GroupBy = append(a.GroupBy, cli.List(j.GroupBy)...)
 	if err := cfg.Complete(time.Now()); err != nil {
 		return nil, err
 	}
-	sum, err := pipeline.Aggregate(ctx, cfg, log)
-	if sum == nil {
+	return j.do(ctx, cfg, log, stdout)
+}
+
+// do does what the flags ask for: list, show, or aggregate.
+func (j *job) do(ctx context.Context, cfg *pipeline.Config, log *slog.Logger, stdout io.Writer) (any, error) {
+	var sum pipeline.Shower
+	var err error
+	switch {
+	case j.List:
+		sum, err = pipeline.ListRuns(ctx, cfg, log)
+	case j.Show != "":
+		sum, err = pipeline.Show(ctx, cfg, j.Show, log)
+	default:
+		s, err := pipeline.Aggregate(ctx, cfg, log)
+		if s == nil {
+			return nil, err
+		}
+		s.WriteText(stdout)
+		return s, err
+	}
+	if err != nil {
 		return nil, err
 	}
 	sum.WriteText(stdout)
-	return sum, err
+	return sum, nil
 }
 
 func main() { os.Exit(cli.Main("aggregate", help, new(job), os.Args[1:], os.Stdout, os.Stderr)) }

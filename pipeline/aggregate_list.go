@@ -1,0 +1,181 @@
+package pipeline
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tracejury/tracejury/pipeline/store"
+	"github.com/tracejury/tracejury/pipeline/table"
+	"github.com/tracejury/tracejury/schema"
+)
+
+// RunList is what aggregate --list reports: the runs, newest first.
+type RunList struct {
+	Data string    `json:"data"`
+	Runs []RunLine `json:"runs"`
+}
+
+// RunLine is one evaluator's part of one run, in a line.
+type RunLine struct {
+	RunID        string    `json:"run_id"`
+	AsOf         time.Time `json:"as_of"`
+	Label        string    `json:"label,omitempty"`
+	Evaluator    string    `json:"evaluator"`
+	Judges       []string  `json:"judges"`
+	Mode         string    `json:"judge_mode"`
+	Offline      bool      `json:"offline"`
+	State        string    `json:"state"`
+	Eligible     int       `json:"eligible"`
+	Sampled      int       `json:"sampled"`
+	Graded       int       `json:"graded"`
+	Ungraded     int       `json:"ungraded"`
+	NotAttempted int       `json:"not_attempted"`
+	Passed       Share     `json:"passed"`
+	Safe         Share     `json:"safe"`
+}
+
+// Share is k of n.
+type Share struct {
+	K int `json:"k"`
+	N int `json:"n"`
+}
+
+func (s Share) String() string {
+	if s.N == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%d of %d", s.K, s.N)
+}
+
+func (s *Share) add(result *bool) {
+	if result == nil {
+		return
+	}
+	s.N++
+	if *result {
+		s.K++
+	}
+}
+
+// readersOfRuns bounds how many runs are read at once.
+const readersOfRuns = 8
+
+// allRuns reads the rows of runs, newest first, the parts of a run in order of their evaluators.
+func allRuns(ctx context.Context, st store.Store) ([]schema.Run, error) {
+	var keys []string
+	for obj, err := range st.List(ctx, schema.Runs.Name+"/", store.ListOptions{KeysOnly: true}) {
+		if err != nil {
+			return nil, fmt.Errorf("list runs: %w", err)
+		}
+		keys = append(keys, obj.Key)
+	}
+	rows := make([][]schema.Run, len(keys))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(readersOfRuns)
+	for i, key := range keys {
+		g.Go(func() (err error) {
+			rows[i], _, err = table.Read[schema.Run](ctx, st, key)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, fmt.Errorf("read runs: %w", err)
+	}
+	all := slices.Concat(rows...)
+	slices.SortFunc(all, func(a, b schema.Run) int {
+		return cmp.Or(strings.Compare(runDay(b.RunID), runDay(a.RunID)), cmp.Compare(b.AsOfUnixNano, a.AsOfUnixNano), strings.Compare(a.RunID, b.RunID), strings.Compare(a.Evaluator, b.Evaluator))
+	})
+	return all, nil
+}
+
+// runDay is the date that a run's id begins with.
+func runDay(id string) string {
+	if len(id) < len(time.DateOnly) {
+		return id
+	}
+	return id[:len(time.DateOnly)]
+}
+
+// gradeResults is the part of a grade that a list needs.
+type gradeResults struct {
+	Evaluator  string `parquet:"evaluator,dict"`
+	Subject    string `parquet:"subject"`
+	SessionKey string `parquet:"session_key,optional"`
+	State      string `parquet:"state,dict"`
+	Pass       *bool  `parquet:"pass,optional"`
+	Safe       *bool  `parquet:"safe,optional"`
+}
+
+// ListRuns lists the runs below the data root.
+func ListRuns(ctx context.Context, cfg *Config, log *slog.Logger) (*RunList, error) {
+	root, err := openRoot(ctx, cfg, log)
+	if err != nil {
+		return nil, err
+	}
+	runs, err := allRuns(ctx, root.Store)
+	if err != nil {
+		return nil, err
+	}
+	out := &RunList{Data: root.Store.URI(), Runs: make([]RunLine, len(runs))}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(readersOfRuns)
+	for i, r := range runs {
+		g.Go(func() error {
+			line := RunLine{RunID: r.RunID, AsOf: asOfRun(r), Label: r.Label, Evaluator: r.Evaluator, Judges: r.JudgeModels, Mode: r.JudgeMode, Offline: r.Offline, State: r.State,
+				Eligible: int(r.Eligible), Sampled: int(r.Sampled), Graded: int(r.Graded), Ungraded: int(r.Ungraded), NotAttempted: int(r.NotAttempted)}
+			grades, _, err := table.Read[gradeResults](ctx, root.Store, schema.Grades.RunKey(r.RunID))
+			if err != nil {
+				return fmt.Errorf("read grades of run %s: %w", r.RunID, err)
+			}
+			for _, gr := range grades {
+				if gr.Evaluator == r.Evaluator && gr.State == "graded" {
+					line.Passed.add(gr.Pass)
+					line.Safe.add(gr.Safe)
+				}
+			}
+			out.Runs[i] = line
+			return nil
+		})
+	}
+	return out, g.Wait()
+}
+
+// WriteText prints the list for a person.
+func (l *RunList) WriteText(w io.Writer) {
+	if len(l.Runs) == 0 {
+		fmt.Fprintf(w, "%s holds no run: run evaluate with the same --data first\n", printable(l.Data, 200))
+		return
+	}
+	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(tw, "RUN\tAS OF\tLABEL\tEVALUATOR\tJUDGE\tSTATE\tGRADED\tPASSED\tSAFE")
+	for _, r := range l.Runs {
+		judge := strings.Join(r.Judges, ",")
+		if r.Offline {
+			judge += " (offline)"
+		}
+		graded := fmt.Sprintf("%d of %d", r.Graded, r.Sampled)
+		passed, safe := r.Passed.String(), r.Safe.String()
+		if r.State == "no_result" {
+			passed, safe = "no result", "no result"
+		}
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", printable(r.RunID, 40), r.AsOf.Format("2006-01-02 15:04"), dash(printable(r.Label, 24)),
+			printable(r.Evaluator, 24), printable(judge, 48), r.State, graded, passed, safe)
+	}
+	_ = tw.Flush() // stdout: nobody could be told
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}

@@ -1,0 +1,65 @@
+package pipeline
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/tracejury/tracejury/pipeline/report"
+)
+
+// WriteText prints the summary for a person.
+func (s *AggregateSummary) WriteText(w io.Writer) {
+	_ = report.Text(w, s.Model) // stdout: nobody could be told
+	for i := range s.Evaluators {
+		s.Evaluators[i].writeText(w)
+	}
+	for _, warning := range s.Warnings {
+		fmt.Fprintln(w, "warning  ", printable(warning, 400))
+	}
+	for _, p := range s.Reports {
+		fmt.Fprintln(w, "report   ", p)
+	}
+}
+
+// maxApart is how many groups are named on a terminal.
+const maxApart = 8
+
+func (e *EvaluatorNumbers) writeText(w io.Writer) {
+	shown, flagged := 0, 0
+	for _, a := range e.Apart {
+		if !a.Flagged {
+			continue
+		}
+		if flagged++; flagged > maxApart {
+			continue
+		}
+		if shown++; shown == 1 {
+			fmt.Fprintf(w, "\nApart from the rest (%s)\n", e.Evaluator)
+		}
+		fmt.Fprintf(w, "  %s %s: %s %d of %d, the rest %d of %d: %+.1f points (%+.1f to %+.1f), adjusted p %s (%s over %d)\n", strings.ReplaceAll(a.GroupBy, "_", " × "),
+			dash(printable(a.Group, 64)), a.Metric, a.Met, a.N, a.RestMet, a.RestN, 100*a.Difference, 100*a.Low, 100*a.High, pText(a.AdjustedP), correctionText(a.Correction), a.Compared)
+	}
+	if flagged > maxApart {
+		fmt.Fprintf(w, "  and %d more (--summary FILE has them all)\n", flagged-maxApart)
+	}
+	for _, x := range e.Wished {
+		if x.GroupBy == overallGroup && x.Metric == metricPassed && x.Needed > x.N {
+			fmt.Fprintf(w, "\nAn interval no wider than %.0f points would take about %d sessions at this rate; these %d gave %.0f points.\n", 100*x.Wish, x.Needed, x.N, 100*x.Width)
+		}
+	}
+}
+
+func pText(p float64) string {
+	if p < 0.001 {
+		return "< 0.001"
+	}
+	return fmt.Sprintf("%.3f", p)
+}
+
+func correctionText(c string) string {
+	if c == correctionHolm {
+		return "Holm"
+	}
+	return "Benjamini–Hochberg"
+}
