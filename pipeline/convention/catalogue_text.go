@@ -57,7 +57,7 @@ func listEntries(text string) []CatalogueSkill {
 			}
 		case l == "":
 		case len(out) == 0: // an introduction before the list
-		case strings.Contains(l, "SKILL.md"):
+		case strings.Contains(l, "SKILL.md") && strings.Contains(l, "`"):
 			if path, ok := between(l, "`", "`"); ok {
 				out[len(out)-1].Location = path
 			}

@@ -26,9 +26,12 @@ func parseTree(text string) (t tree, ok bool) {
 	if s == "" || len(s) > maxJSONText || !strings.ContainsRune(`[{"`, rune(s[0])) {
 		return nil, false
 	}
-	dec := json.NewDecoder(strings.NewReader(s))
-	dec.UseNumber()
-	if dec.Decode(&t) != nil || dec.More() {
+	p := jsonParser{s: s}
+	if t, ok = p.value(); !ok {
+		return nil, false
+	}
+	// A bracket too many is forgiven: writers that join lists by hand leave one.
+	if c := p.next(); c != 0 && c != ']' && c != '}' || c == 0 && p.at < len(p.s) {
 		return nil, false
 	}
 	return t, true

@@ -89,10 +89,15 @@ func messageOf(t tree) (message, bool) {
 	if inner, ok := m["message"].(map[string]any); ok && str(m, "role") == "" {
 		return messageOf(inner)
 	}
+	if inner, ok := m["payload"].(map[string]any); ok && str(m, "type") == "response_item" { // a line of a Codex rollout
+		return messageOf(inner)
+	}
 	switch str(m, "type") { // Responses items
 	case "function_call", "custom_tool_call":
 		return message{role: "assistant", parts: []part{callPart(m, str(m, "call_id", "id"), str(m, "name"), field(m, "arguments", "input"))}}, true
-	case "function_call_output", "custom_tool_call_output":
+	case "local_shell_call":
+		return message{role: "assistant", parts: []part{callPart(m, str(m, "call_id", "id"), "local_shell", field(m, "action"))}}, true
+	case "function_call_output", "custom_tool_call_output", "local_shell_call_output":
 		return message{role: "tool", parts: []part{resultPart(str(m, "call_id", "id"), str(m, "name"), field(m, "output"), m)}}, true
 	case "reasoning":
 		if str(m, "role") == "" {
@@ -109,7 +114,7 @@ func messageOf(t tree) (message, bool) {
 	}
 	content := field(m, "parts", "content")
 	if id := str(m, "tool_call_id", "toolCallId"); id != "" || out.role == "tool" {
-		if !hasResult(content) {
+		if !hasResult(content, id) {
 			out.parts = append(out.parts, resultPart(id, str(m, "name", "tool_name"), content, m))
 			return out, true
 		}
@@ -154,11 +159,11 @@ func asList(t tree) []any {
 	return l
 }
 
-// hasResult says whether content holds result blocks of its own.
-func hasResult(content tree) bool {
+// hasResult says whether content holds result blocks of its own: they bear ids, or the message that holds them has none.
+func hasResult(content tree, id string) bool {
 	for _, e := range asList(content) {
 		for _, p := range partsOf([]any{e}) {
-			if p.kind == partResult && p.id != "" || p.kind == partCall {
+			if p.kind == partResult && (p.id != "" || id == "") || p.kind == partCall {
 				return true
 			}
 		}

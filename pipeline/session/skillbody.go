@@ -9,9 +9,9 @@ import (
 
 // Lines by which harnesses refuse a skill. They must be all that the result says: a body may begin like one.
 var refusalLine = regexp.MustCompile(`(?i)^(` +
-	`skill ['"\x60“]?[^'"\x60”\n]{1,200}['"\x60”]? (?:was |is )?(?:not found|does not exist|is disabled|cannot be (?:used|invoked|loaded)).*` +
-	`|(?:unknown|unrecognized|invalid|no such) skill\b.*` +
-	`|skill not found\b.*` +
+	`skill (?:['"\x60“][^'"\x60”\n]{1,200}['"\x60”]|[^\s'"\x60]{1,200}) (?:was |is )?(?:not found|does not exist|is disabled|cannot be (?:used|invoked|loaded))\b.*` +
+	`|(?:unknown|unrecognized|invalid|no such) skill(?: name)?:? ['"\x60“]?[^\s'"\x60”]{1,200}?['"\x60”]?(?:[.;,]? .{0,80}\bavailable\b.*|[.]?)` +
+	`|skill not found(?:[:.].*|$)` +
 	`|(?:error: )?['"\x60]?skill_name['"\x60]? is required.*|skill name (?:is )?required.*|.*argument .*skill.* required.*` +
 	`|.*cannot be invoked directly.*|.*cannot be used with skill tool.*)$`)
 
@@ -31,7 +31,13 @@ func refusedSkill(c *call, text string) bool {
 }
 
 // acknowledged are one-line notices that a skill was launched; its body comes elsewhere.
-var acknowledged = regexp.MustCompile(`(?i)^(launching|loading|activating|loaded|activated) skill\b.{0,200}$|^skill\b.{0,200}\b(activated|loaded|launched|loaded successfully)\b.{0,120}$`)
+// The name is one word, so that a sentence about skills is none.
+var acknowledged = regexp.MustCompile(`(?i)^(?:(?:launching|loading|activating|loaded|activated) skill:? ['"\x60*“]*[^\s'"\x60*”]{1,200}['"\x60*”]*(?: \(.{0,120}\))?[.…! ]*` +
+	`|skill ['"\x60*“]*[^\s'"\x60*”]{1,200}['"\x60*”]* (?:was |is |has been )?(?:successfully )?(?:activated|loaded|launched)\b.{0,160}` +
+	`|skill (?:activated|loaded|launched)\b.{0,160})$`)
+
+// displayNotice begins what Gemini CLI shows its user in place of what the model got: a notice and a tree of files.
+var displayNotice = regexp.MustCompile(`(?i)^skill \S+ activated\. Resources loaded from .*:$`)
 
 // skillText is a body and what its frontmatter says.
 type skillText struct {
@@ -44,7 +50,11 @@ func bodyOf(tool, text string) skillText {
 	t := strings.TrimPrefix(strings.ReplaceAll(text, "\r\n", "\n"), "\ufeff")
 	t = unwrapTool(t)
 	t = dropPreamble(t)
-	if first, rest, ok := strings.Cut(strings.TrimLeft(t, "\n"), "\n"); ok && acknowledged.MatchString(strings.TrimSpace(first)) && strings.TrimSpace(rest) != "" {
+	first, rest, more := strings.Cut(strings.TrimLeft(t, "\n"), "\n")
+	if more && displayNotice.MatchString(strings.TrimSpace(first)) {
+		return skillText{}
+	}
+	if more && acknowledged.MatchString(strings.TrimSpace(first)) && strings.TrimSpace(rest) != "" {
 		t = rest
 	}
 	t = unwrapElement(t)

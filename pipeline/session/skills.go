@@ -193,7 +193,7 @@ func (b *builder) eventAttempts(out []*attempt) []*attempt {
 			continue
 		}
 		a := &attempt{name: e.Skill, via: string(e.Via), outcome: e.Outcome, agent: it.agent, span: it.span(), at: it.meta.At, events: map[string]bool{}}
-		a.place = b.placeOf(it.meta.At)
+		a.place = b.placeOf(it)
 		a.take(it, e, text)
 		if e.Via == convention.ViaInjected {
 			later = append(later, a)
@@ -281,14 +281,19 @@ func dropArguments(body string) string {
 	return body[:i]
 }
 
-// placeOf is where in the timeline a time lies: before the first later node.
-func (b *builder) placeOf(at int64) int {
+// placeOf is where in the timeline an event lies that is no node: before what its record tells next, else before the first
+// later node.
+func (b *builder) placeOf(it *item) int {
+	place := len(b.timeline)
 	for _, n := range b.timeline {
-		if n.at > at {
+		if n.record == it.row && n.order > it.order {
 			return n.place
 		}
+		if n.at > it.meta.At {
+			place = min(place, n.place)
+		}
 	}
-	return len(b.timeline)
+	return place
 }
 
 // offer is a catalogue as an agent saw it.

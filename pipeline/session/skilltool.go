@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/tracejury/tracejury/pipeline/convention"
@@ -56,7 +57,7 @@ func foldSkill(name string) string {
 func bareSkill(key string) string { return key[strings.LastIndexAny(key, ":/")+1:] }
 
 var readTools = map[string]bool{"read": true, "read_file": true, "file_read": true, "filesystem_read": true, "read_text_file": true,
-	"view": true, "view_file": true, "open_file": true, "readfile": true, "fs_read": true, "read_many_files": true}
+	"view": true, "view_file": true, "open_file": true, "readfile": true, "fs_read": true, "read_many_files": true, "str_replace_based_edit_tool": true, "str_replace_editor": true, "file_editor": true}
 
 var shellTools = map[string]bool{"bash": true, "shell": true, "terminal": true, "command": true, "execute_command": true,
 	"exec_command": true, "run_command": true, "run_shell": true, "run_shell_command": true, "shell_command": true,
@@ -79,11 +80,22 @@ func skillFiles(tool, args string) []string {
 	}
 	switch {
 	case readTools[t]:
-		for _, k := range [...]string{"path", "file_path", "filename", "absolute_path", "target_file", "filePath", "file"} {
-			if p, ok := m[k].(string); ok && isSkillFile(p) {
-				return []string{strings.TrimSpace(p)}
+		if cmd, ok := m["command"].(string); ok && cmd != "view" && m["path"] != args {
+			return nil // an editor's other commands
+		}
+		var files []string
+		for _, k := range [...]string{"path", "file_path", "filename", "absolute_path", "target_file", "filePath", "file", "paths", "files"} {
+			list, _ := m[k].([]any)
+			if p, ok := m[k].(string); ok {
+				list = []any{p}
+			}
+			for _, e := range list {
+				if p, ok := e.(string); ok && isSkillFile(p) && !slices.Contains(files, strings.TrimSpace(p)) {
+					files = append(files, strings.TrimSpace(p))
+				}
 			}
 		}
+		return files
 	case shellTools[t]:
 		for _, k := range [...]string{"command", "cmd", "script"} {
 			switch v := m[k].(type) {
@@ -126,7 +138,8 @@ func isSkillFile(p string) bool {
 
 var (
 	shellWrapper = regexp.MustCompile(`(?s)^\s*(?:\S*/)?(?:sh|bash|dash|ksh|zsh)\s+(?:-\w+\s+)+(['"])(.*)(['"])\s*$`)
-	shellSplit   = regexp.MustCompile(`\|\||&&|;|\||\n`)
+	shellSplit   = regexp.MustCompile("\\|\\||&&|;|\\||\n|\\$\\(|`|\\)")
+	otherShell   = regexp.MustCompile(`(?is)^\s*(?:\S*[\\/])?(?:powershell|pwsh|cmd)(?:\.exe)?\s+(?:(?:-\w+|/\w)\s+)*(['"]?)(.*?)(['"]?)\s*$`)
 	shellWord    = regexp.MustCompile(`'[^']*'|"[^"]*"|[^\s'"]+`)
 )
 
@@ -137,6 +150,9 @@ var readVerbs = map[string]bool{"cat": true, "sed": true, "head": true, "tail": 
 // file edited in place are written, not read. "cd dir" before the reading completes a bare name.
 func shellReads(script string) []string {
 	if m := shellWrapper.FindStringSubmatch(script); m != nil && m[1] == m[3] {
+		script = m[2]
+	}
+	if m := otherShell.FindStringSubmatch(script); m != nil && m[1] == m[3] {
 		script = m[2]
 	}
 	var files []string
@@ -177,10 +193,10 @@ var assignment = regexp.MustCompile(`^\w+=`)
 
 func skipWord(w string) bool {
 	switch w {
-	case "sudo", "env", "command", "time", "nohup", "timeout", "-i":
+	case "sudo", "env", "command", "time", "nohup", "timeout", "nice":
 		return true
 	}
-	return assignment.MatchString(w) || len(w) < 5 && w[0] >= '0' && w[0] <= '9'
+	return w[0] == '-' || assignment.MatchString(w) || len(w) < 5 && w[0] >= '0' && w[0] <= '9'
 }
 
 func editsInPlace(words []string) bool {
