@@ -95,6 +95,9 @@ func (s *Server) converse(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c, tool, err := parseConverse(body)
+	if err == nil {
+		_, err = s.schemas.of(c.Schema)
+	}
 	c.Model, c.Attempt = unescape(r.PathValue("model")), attempt
 	if err == nil && !modelID.MatchString(c.Model) {
 		err = fmt.Errorf("modelId %q", c.Model)
@@ -189,7 +192,7 @@ func parseConverse(body []byte) (c Call, tool string, err error) {
 	if !schemaName.MatchString(name) {
 		return c, "", fmt.Errorf("schema name %q", name)
 	}
-	return c, tool, checkSchema([]byte(c.Schema))
+	return c, tool, nil
 }
 
 func conversation(list []message, c *Call) error {

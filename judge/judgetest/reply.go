@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 )
 
 // ValidReply is a reply that fits a schema, always the same for the same schema and question: every value of an enum of
@@ -12,16 +13,46 @@ import (
 //
 // The question's lines are JSON objects after the end of the fenced data: {"criterion":…,"applies":"yes|no|judge"}.
 func ValidReply(schema, user string) (string, error) {
-	var root node
-	if err := json.Unmarshal([]byte(schema), &root); err != nil {
+	root := new(node)
+	if err := json.Unmarshal([]byte(schema), root); err != nil {
 		return "", fmt.Errorf("no default answer without a schema: %w", err)
 	}
+	return root.reply(user)
+}
+
+func (root *node) reply(user string) (string, error) {
 	v, err := root.value(questions(user), "", "")
 	if err != nil {
 		return "", err
 	}
 	b, err := json.Marshal(v)
 	return string(b), err
+}
+
+// schemas remembers the schemas that were checked: a run sends the same one with every call.
+type schemas struct {
+	mu    sync.Mutex
+	known map[string]*node
+}
+
+const maxSchemas = 1000
+
+// of is the schema that text holds, or why the service would refuse it.
+func (s *schemas) of(text string) (*node, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := s.known[text]; n != nil {
+		return n, nil
+	}
+	n := new(node)
+	if err := errors.Join(checkSchema([]byte(text)), json.Unmarshal([]byte(text), n)); err != nil {
+		return nil, err
+	}
+	if s.known == nil || len(s.known) >= maxSchemas {
+		s.known = map[string]*node{}
+	}
+	s.known[text] = n
+	return n, nil
 }
 
 // node is a JSON schema of the kind that judges use.

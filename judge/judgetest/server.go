@@ -20,6 +20,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // Faults are the shares (0 to 1) of calls that meet a failure. Which calls is decided by the seed, the body and how often
@@ -63,6 +65,14 @@ type Options struct {
 	SlowBy  time.Duration // 0 means 200 ms
 	Latency time.Duration
 	MaxBody int64 // bytes; 0 means 8 MiB
+
+	// RatePerSecond is the quota of the service: calls above it are throttled at once. 0 is none. Burst is how many calls
+	// may come at once; 0 means a second's worth.
+	RatePerSecond float64
+	Burst         int
+	RetryAfter    string // header of such a throttle, "" none
+	// Forget keeps no bodies, for runs of many calls: Saw then finds nothing.
+	Forget bool
 }
 
 // Server is a running server. Its methods are safe for concurrent use.
@@ -70,9 +80,13 @@ type Server struct {
 	URL  string
 	opts Options
 	http *httptest.Server
+	rate *rate.Limiter
+
+	schemas schemas
 
 	mu       sync.Mutex
 	calls    int
+	limited  int // throttled by the rate
 	answered int
 	seen     map[string]int // body hash: how often
 	bodies   [][]byte       // each distinct body, to be searched
@@ -82,9 +96,7 @@ type Server struct {
 
 // New starts a server. Close it.
 func New(opts Options) *Server {
-	opts.SlowBy = cmp.Or(opts.SlowBy, 200*time.Millisecond)
-	opts.MaxBody = cmp.Or(opts.MaxBody, 8<<20)
-	s := &Server{opts: opts, seen: map[string]int{}, models: map[string]int{}}
+	s := NewHandler(opts)
 	s.http = httptest.NewServer(s.Handler())
 	s.URL = s.http.URL
 	return s
@@ -105,7 +117,11 @@ func (s *Server) Handler() http.Handler {
 func NewHandler(opts Options) *Server {
 	opts.SlowBy = cmp.Or(opts.SlowBy, 200*time.Millisecond)
 	opts.MaxBody = cmp.Or(opts.MaxBody, 8<<20)
-	return &Server{opts: opts, seen: map[string]int{}, models: map[string]int{}}
+	s := &Server{opts: opts, seen: map[string]int{}, models: map[string]int{}}
+	if opts.RatePerSecond > 0 {
+		s.rate = rate.NewLimiter(rate.Limit(opts.RatePerSecond), cmp.Or(opts.Burst, max(1, int(opts.RatePerSecond))))
+	}
+	return s
 }
 
 // Close stops the server and waits for calls that are under way.
@@ -128,6 +144,13 @@ func (s *Server) Answered() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.answered
+}
+
+// Limited is the number of calls that were over the rate.
+func (s *Server) Limited() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.limited
 }
 
 // Bodies maps the SHA-256 of each request body to the number of times it came.
@@ -174,7 +197,7 @@ func (s *Server) arrive(w http.ResponseWriter, r *http.Request) (body []byte, at
 	s.calls++
 	sum := sha256.Sum256(body)
 	key := hex.EncodeToString(sum[:])
-	if s.seen[key]++; s.seen[key] == 1 {
+	if s.seen[key]++; s.seen[key] == 1 && !s.opts.Forget {
 		s.bodies = append(s.bodies, body)
 	}
 	attempt = s.seen[key]
@@ -231,6 +254,13 @@ func (s *Server) fault(body []byte, attempt int) string {
 
 // answer decides what a valid call is answered. done says that the answer was already given.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, body []byte, c Call) (a Answer, done bool) {
+	if s.rate != nil && !s.rate.Allow() {
+		s.mu.Lock()
+		s.limited++
+		s.mu.Unlock()
+		fail(w, http.StatusTooManyRequests, "ThrottlingException", "Too many requests, please wait before trying again.", s.opts.RetryAfter)
+		return a, true
+	}
 	wait := s.opts.Latency
 	fault := s.fault(body, c.Attempt)
 	if fault == "slow" {
@@ -256,12 +286,14 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, body []byte, c C
 	if s.opts.Script != nil {
 		a = s.opts.Script(c)
 	} else {
-		text, err := ValidReply(c.Schema, c.User)
+		schema, err := s.schemas.of(c.Schema)
+		if err == nil {
+			a.Text, err = schema.reply(c.User)
+		}
 		if err != nil {
 			s.refuse(w, http.StatusBadRequest, "ValidationException", err.Error())
 			return a, true
 		}
-		a.Text = text
 	}
 	if a.Status > 0 {
 		fail(w, a.Status, a.Code, "scripted", a.RetryAfter)

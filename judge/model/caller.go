@@ -48,7 +48,7 @@ type Attempt struct {
 }
 
 // Caller is the one limiter through which a judge is called. It adapts how many calls run at a time (up by one a window,
-// down to 0.7 on a throttle, at most once per round trip), waits as the service asks, retries with full jitter, keeps
+// down to 0.85 on a throttle, at most once per round trip), paces them where that is too coarse, waits as the service asks, retries with full jitter, keeps
 // failures other than throttles within a budget, and stops for good on an error that no call can survive.
 //
 // A Caller is safe for concurrent use and starts no goroutine.
@@ -65,6 +65,7 @@ type Caller struct {
 	slowStart bool
 	shrunk    time.Time // of the last decrease
 	notBefore time.Time // as the service asked for
+	pace      pace
 	budget    float64
 	stopped   error
 }
@@ -86,7 +87,7 @@ func NewCaller(j judge.Judge, opts CallerOptions) *Caller {
 	}
 	return &Caller{
 		judge: j, opts: opts, requests: perMinute(opts.RequestsPerMinute), tokens: perMinute(opts.TokensPerMinute),
-		limit: float64(min(4, opts.Concurrency)), slowStart: true, budget: float64(opts.RetryBudget),
+		limit: float64(min(max(4, opts.Concurrency/4), opts.Concurrency)), slowStart: true, budget: float64(opts.RetryBudget),
 	}
 }
 
@@ -206,10 +207,14 @@ func (c *Caller) acquire(ctx context.Context, req *judge.Request) error {
 	if err := c.slot(ctx); err != nil {
 		return err
 	}
-	for {
+	for paced := false; ; {
 		c.mu.Lock()
 		stopped := c.stopped
-		wait := c.notBefore.Sub(c.opts.Clock.Now())
+		now := c.opts.Clock.Now()
+		wait := c.notBefore.Sub(now)
+		if wait <= 0 && !paced {
+			wait, paced = c.pace.wait(now), true
+		}
 		c.mu.Unlock()
 		err := stopped
 		if err == nil && wait > 0 {
@@ -308,17 +313,10 @@ func (c *Caller) release(a Attempt, begin time.Time) {
 	switch {
 	case a.Class == "":
 		c.budget = min(c.budget+0.2, float64(c.opts.RetryBudget))
-		if c.slowStart {
-			c.limit++
-		} else {
-			c.limit += 1 / c.limit
-		}
-		c.limit = min(c.limit, float64(c.opts.Concurrency))
+		c.growLocked(now, a.Latency)
 	case a.Class == judge.ClassThrottled:
-		c.slowStart = false
 		if begin.After(c.shrunk) || c.shrunk.IsZero() { // calls sent before the last decrease tell nothing new
-			c.limit = max(1, c.limit*0.7)
-			c.shrunk = now
+			c.shrinkLocked(now)
 		}
 		if ce, ok := errors.AsType[*judge.CallError](a.Err); ok && ce.RetryAfter > 0 {
 			until := now.Add(min(ce.RetryAfter, 2*c.opts.MaxDelay))
@@ -331,6 +329,42 @@ func (c *Caller) release(a Attempt, begin time.Time) {
 		c.stopped = &judge.CallError{Class: a.Class, Hint: ce.Hint, Err: fmt.Errorf("%w: %w", ErrStopped, ce.Err)}
 	}
 	c.wakeLocked()
+}
+
+// growLocked learns from a call that was answered.
+func (c *Caller) growLocked(now time.Time, latency time.Duration) {
+	c.pace.answer(now, latency)
+	switch {
+	case c.pace.on():
+		c.limit = 1.25*c.pace.inFlight() + 2 // the pace is the limit; few wait for their turn, so that it can change
+		if most := min(2*paceBelow, float64(c.opts.Concurrency)); c.pace.inFlight() > most {
+			c.pace.off()
+			c.limit = most
+		}
+	case c.slowStart:
+		c.limit++
+	default:
+		c.limit += 1 / c.limit
+	}
+	c.limit = min(c.limit, float64(c.opts.Concurrency))
+}
+
+// shrinkLocked learns from a throttle.
+func (c *Caller) shrinkLocked(now time.Time) {
+	paced, running := c.pace.on(), c.pace.inFlight()
+	if !paced {
+		factor := 0.85
+		if c.slowStart || now.Sub(c.shrunk) < 2*time.Second {
+			factor = 0.7 // far off
+		}
+		c.limit = max(1, c.limit*factor)
+	}
+	c.slowStart = false
+	c.shrunk = now
+	c.pace.throttle(now, c.limit)
+	if paced && !c.pace.on() {
+		c.limit = min(max(2, 2*running), float64(c.opts.Concurrency))
+	}
 }
 
 // Stopped is the error that ended judging, or nil.

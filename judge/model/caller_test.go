@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/tracejury/tracejury/judge"
 	"github.com/tracejury/tracejury/judge/model"
 )
@@ -226,32 +228,110 @@ func TestCaller_AdaptsToAQuota(t *testing.T) {
 		begin := time.Now()
 		q := &quota{perSecond: 200, last: begin, halveFrom: begin.Add(8 * time.Second), end: begin.Add(14 * time.Second)}
 		c := model.NewCaller(scripted(q.judge), model.CallerOptions{Concurrency: 64})
-		var wg sync.WaitGroup
-		work := make(chan int)
-		var failed atomic.Int32
-		for range 64 {
-			wg.Go(func() {
-				for range work {
-					if _, err := c.Do(t.Context(), &judge.Request{}, nil); err != nil {
-						failed.Add(1)
-					}
-				}
-			})
-		}
-		for i := range 4000 {
-			work <- i
-		}
-		close(work)
-		wg.Wait()
+		failed := drain(t, c, 4000, 64)
 		took := time.Since(begin)
 		t.Logf("4,000 calls in %v, %d throttled, peak %d", took, q.throttled, q.peak)
-		if failed.Load() > 0 {
-			t.Errorf("%d calls failed", failed.Load())
+		if failed > 0 {
+			t.Errorf("%d calls failed", failed)
 		}
 		if q.peak > 64 || took > 40*time.Second || q.throttled > 800 {
 			t.Errorf("took %v, %d throttled, peak %d", took, q.throttled, q.peak)
 		}
 	})
+}
+
+// drain asks n questions, 64 at most at a time, and returns how many failed.
+func drain(t *testing.T, c *model.Caller, n, concurrency int) int {
+	var wg sync.WaitGroup
+	work := make(chan int)
+	var failed atomic.Int32
+	for range concurrency {
+		wg.Go(func() {
+			for range work {
+				if _, err := c.Do(t.Context(), &judge.Request{}, nil); err != nil {
+					failed.Add(1)
+				}
+			}
+		})
+	}
+	for i := range n {
+		work <- i
+	}
+	close(work)
+	wg.Wait()
+	return int(failed.Load())
+}
+
+// A service that takes few calls a second gets 90 % of what it takes and throttles under 5 % of what it gets, below one
+// in flight and with a few.
+func TestCaller_PacesBelowOneInFlight(t *testing.T) {
+	for _, rate := range []float64{2, 10, 50} {
+		for _, latency := range []time.Duration{5 * time.Millisecond, 50 * time.Millisecond, 200 * time.Millisecond, 2 * time.Second} {
+			if rate*latency.Seconds() > 20 {
+				continue // many in flight: the number of calls is the measure
+			}
+			most := 0.05
+			if latency > time.Second {
+				most = 0.1 // what is learned comes two seconds late: the warm-up is longer
+			}
+			synctest.Test(t, func(t *testing.T) {
+				var mu sync.Mutex
+				var ok, throttled int
+				l := rateLimiter(rate, 2)
+				c := model.NewCaller(scripted(func(context.Context, *judge.Request) (judge.Reply, error) {
+					mu.Lock()
+					allowed := l.Allow()
+					if allowed {
+						ok++
+					} else {
+						throttled++
+					}
+					mu.Unlock()
+					if !allowed {
+						time.Sleep(time.Millisecond)
+						return judge.Reply{}, fails(judge.ClassThrottled)
+					}
+					time.Sleep(time.Duration(float64(latency) * (0.7 + 0.6*rand.Float64())))
+					return judge.Reply{Text: "ok"}, nil
+				}), model.CallerOptions{Concurrency: 128, MaxAttempts: 20})
+				failed := drain(t, c, int(20*rate)+150, 128)
+				warm := throttled
+				begin := time.Now()
+				ok, throttled = 0, 0
+				failed += drain(t, c, int(60*rate), 128)
+				got := 60 * rate / time.Since(begin).Seconds()
+				share := float64(throttled) / float64(ok+throttled)
+				t.Logf("%g a second, %v: warm-up %d throttled; then %.1f %% of the rate, %.1f %% throttled", rate, latency, warm, 100*got/rate, 100*share)
+				if failed > 0 || got < 0.9*rate || share > most {
+					t.Errorf("%g a second, %v: %.1f %% of the rate, %.1f %% throttled, %d failed", rate, latency, 100*got/rate, 100*share, failed)
+				}
+			})
+		}
+	}
+}
+
+// Throttles that do not depend on how fast is asked do not stop a run.
+func TestCaller_SurvivesRandomThrottles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := model.NewCaller(scripted(func(context.Context, *judge.Request) (judge.Reply, error) {
+			if rand.Float64() < 0.1 {
+				return judge.Reply{}, fails(judge.ClassThrottled)
+			}
+			time.Sleep(20 * time.Millisecond)
+			return judge.Reply{Text: "ok"}, nil
+		}), model.CallerOptions{Concurrency: 32})
+		begin := time.Now()
+		failed := drain(t, c, 2000, 32)
+		took := time.Since(begin)
+		t.Logf("2,000 calls in %v", took)
+		if failed > 0 || took > 2*time.Minute {
+			t.Errorf("took %v, %d failed", took, failed)
+		}
+	})
+}
+
+func rateLimiter(perSecond float64, burst int) *rate.Limiter {
+	return rate.NewLimiter(rate.Limit(perSecond), burst)
 }
 
 func TestCaller_Ceilings(t *testing.T) {

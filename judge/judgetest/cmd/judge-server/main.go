@@ -27,6 +27,7 @@ func run() error {
 	addr := flag.String("addr", "127.0.0.1:8089", "address to listen on")
 	seed := flag.String("seed", "1", "decides which calls fail")
 	latency := flag.Duration("latency", 0, "of each answer")
+	perSecond := flag.Float64("rate", 0, "calls a second above which calls are throttled")
 	var f judgetest.Faults
 	flag.Float64Var(&f.Throttle, "throttle", 0, "share of calls that are throttled")
 	flag.Float64Var(&f.Unavailable, "unavailable", 0, "share of calls that meet 503")
@@ -36,7 +37,7 @@ func run() error {
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	s := judgetest.NewHandler(judgetest.Options{Seed: *seed, Faults: f, Latency: *latency})
+	s := judgetest.NewHandler(judgetest.Options{Seed: *seed, Faults: f, Latency: *latency, RatePerSecond: *perSecond})
 	server := &http.Server{Addr: *addr, Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second}
 	fmt.Printf("AWS_ENDPOINT_URL_BEDROCK_RUNTIME=http://%s\n", *addr)
 	failed := make(chan error, 1)
