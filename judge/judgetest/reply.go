@@ -11,7 +11,8 @@ import (
 // ValidReply is a reply that fits a schema, always the same for the same schema and question: every value of an enum of
 // ids gets one element, verdicts follow what the question's lines say about applicability.
 //
-// The question's lines are JSON objects after the end of the fenced data: {"criterion":…,"applies":"yes|no|judge"}.
+// The question's lines are JSON objects after the end of the fenced data: {"criterion":…,"applies":"yes|no|judge"}, with
+// "verdicts" where facts leave only some of them open.
 func ValidReply(schema, user string) (string, error) {
 	root := new(node)
 	if err := json.Unmarshal([]byte(schema), root); err != nil {
@@ -63,26 +64,29 @@ type node struct {
 	Enum       []any           `json:"enum"`
 }
 
-// questions is what the question says about each criterion.
-func questions(user string) map[string]string {
+// question is what the question says about one criterion.
+type question struct {
+	Criterion string   `json:"criterion"`
+	Applies   string   `json:"applies"`
+	Verdicts  []string `json:"verdicts"`
+}
+
+func questions(user string) map[string]question {
 	if at := strings.LastIndex(user, "\n<</DATA "); at >= 0 {
 		user = user[at:]
 	}
-	out := map[string]string{}
+	out := map[string]question{}
 	for line := range strings.SplitSeq(user, "\n") {
-		var q struct {
-			Criterion string `json:"criterion"`
-			Applies   string `json:"applies"`
-		}
+		var q question
 		if strings.HasPrefix(line, `{"criterion"`) && json.Unmarshal([]byte(line), &q) == nil {
-			out[q.Criterion] = q.Applies
+			out[q.Criterion] = q
 		}
 	}
 	return out
 }
 
 // value is the smallest value of a schema. key is the property that it stands in, id the element's id.
-func (n *node) value(asked map[string]string, key, id string) (any, error) {
+func (n *node) value(asked map[string]question, key, id string) (any, error) {
 	switch n.Type {
 	case "object":
 		out := make(map[string]any, len(n.Properties))
@@ -110,16 +114,18 @@ func (n *node) value(asked map[string]string, key, id string) (any, error) {
 		}
 		return list, nil
 	case "boolean":
-		return key == "applicable" && asked[id] != "no", nil
+		return key == "applicable" && asked[id].Applies != "no", nil
 	case "integer", "number":
 		return 1, nil
 	case "string":
 		switch {
 		case key == "id" && id != "":
 			return id, nil
-		case key == "verdict" && asked[id] == "no":
+		case key == "verdict" && asked[id].Applies == "no":
 			return "not_applicable", nil
-		case key == "verdict" && asked[id] == "judge":
+		case key == "verdict" && len(asked[id].Verdicts) > 0:
+			return asked[id].Verdicts[0], nil
+		case key == "verdict" && asked[id].Applies == "judge":
 			return "unclear", nil
 		case len(n.Enum) > 0:
 			return n.Enum[0], nil
