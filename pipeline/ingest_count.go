@@ -26,8 +26,8 @@ func readingOf(row *schema.Span) reading {
 
 // countRows says of every record of a session that was read now whether it is written or a duplicate. Written is the reading
 // that the row which is kept names as its source. Where the lake had the record already all are duplicates, but for the very
-// reading that the lake's row names: a run that died before its commit left it, or --full reads it again, and the counts of its
-// object must come out as they would have.
+// reading that the lake's row names if its object was never recorded: a run that died before left it, and the counts of the object
+// must come out as they would have.
 func (r *ingestRun) countRows(rows []spilled, kept []schema.Span) {
 	held := map[string]struct{}{}
 	sources := map[reading]struct{}{}
