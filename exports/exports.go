@@ -43,12 +43,20 @@ type Session struct {
 	Criteria        []Criterion // in the rubric's order
 }
 
+// Package is one graded skill package.
+type Package struct {
+	Name, Manifest, Body, Task string // the skill's, as they were judged; masked
+	Criteria                   []Criterion
+}
+
 // Input is what is exported: one evaluator's part of one run.
 type Input struct {
 	Run    schema.Run
 	Rubric judge.Rubric
 	// Sessions yields the sampled sessions in key order; it may be ranged over several times. An error comes once, last.
 	Sessions func(ctx context.Context) iter.Seq2[Session, error]
+	// Packages yields the graded skill packages of a run of that kind, by name; nil where the run graded none.
+	Packages func(ctx context.Context) iter.Seq2[Package, error]
 	// AsOf is every date that a file holds.
 	AsOf             time.Time
 	WithExplanations bool
@@ -70,7 +78,7 @@ type Loss struct {
 
 // Target is one platform. Implementations are stateless values.
 type Target interface {
-	// Name is the value of --to: agentcore, foundry, outcomes, jsonl.
+	// Name is the value of --to.
 	Name() string
 	// Check refuses what the platform would refuse, before anything is written. Errors name file, field and rule.
 	Check(ctx context.Context, in *Input) error

@@ -17,15 +17,19 @@ import (
 
 	"github.com/tracejury/tracejury/exports"
 	"github.com/tracejury/tracejury/exports/agentcore"
+	"github.com/tracejury/tracejury/exports/csv"
 	"github.com/tracejury/tracejury/exports/exporttest"
 	"github.com/tracejury/tracejury/exports/foundry"
 	"github.com/tracejury/tracejury/exports/jsonl"
+	"github.com/tracejury/tracejury/exports/labels"
+	"github.com/tracejury/tracejury/exports/otlp"
 	"github.com/tracejury/tracejury/exports/outcomes"
+	"github.com/tracejury/tracejury/exports/parquet"
 	"github.com/tracejury/tracejury/judge"
 )
 
 func allTargets() []exports.Target {
-	return []exports.Target{agentcore.Target{}, foundry.Target{}, jsonl.Target{}, outcomes.Target{}}
+	return []exports.Target{agentcore.Target{}, csv.Target{}, foundry.Target{}, jsonl.Target{}, labels.Target{}, otlp.Target{}, outcomes.Target{}, parquet.Target{}}
 }
 
 func TestWrite_Manifest(t *testing.T) {

@@ -20,7 +20,7 @@ func Lines(ctx context.Context, in *Input, sink Sink, name string, each func(s *
 	buf := bufio.NewWriterSize(w, lineBuffer)
 	enc := json.NewEncoder(buf)
 	enc.SetEscapeHTML(false)
-	err = eachSession(ctx, in, func(s *Session) error { return each(s, enc.Encode) })
+	err = EachSession(ctx, in, func(s *Session) error { return each(s, enc.Encode) })
 	if err == nil {
 		err = buf.Flush()
 	}
@@ -33,7 +33,8 @@ func Lines(ctx context.Context, in *Input, sink Sink, name string, each func(s *
 	return nil
 }
 
-func eachSession(ctx context.Context, in *Input, each func(*Session) error) error {
+// EachSession calls each for every session, in order, until one fails. The session is valid until each returns.
+func EachSession(ctx context.Context, in *Input, each func(*Session) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -1,0 +1,130 @@
+// Package csv writes graded sessions as sheets that people open: one row a session, and one row a verdict.
+//
+// It knows no platform. Cells that a spreadsheet would run as formulas are neutralised.
+package csv
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tracejury/tracejury/exports"
+)
+
+// The files of the target.
+const (
+	SessionsFile = "csv/graded_sessions.csv"
+	VerdictsFile = "csv/verdicts.csv"
+)
+
+// Caps of ours: spreadsheets cut a cell at 32,767 characters.
+const (
+	maxShort       = 256
+	maxExplanation = 2048
+)
+
+// Target writes the two files.
+type Target struct{}
+
+var _ exports.Target = Target{}
+
+// Name implements exports.Target.
+func (Target) Name() string { return "csv" }
+
+// Check implements exports.Target.
+func (Target) Check(ctx context.Context, in *exports.Input) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return in.Check()
+}
+
+// Files implements exports.Target.
+func (Target) Files(ctx context.Context, in *exports.Input, sink exports.Sink) error {
+	header := []string{"run_id", "session_key", "session_id", "service", "agent", "harness", "trace_id", "started", "revision", "graded", "ungraded_reason", "pass", "safe", "undecided"}
+	for _, c := range in.Rubric.Criteria {
+		header = append(header, "verdict_"+c.ID)
+	}
+	err := exports.Sheet(ctx, in, sink, SessionsFile, header, func(s *exports.Session, emit func([]string) error) error {
+		criteria, err := exports.Align(&in.Rubric, s)
+		if err != nil {
+			return err
+		}
+		row := []string{in.Run.RunID, in.HashID(s.Key), in.Text(s.ID, maxShort), in.Text(s.Service, maxShort), in.Text(s.Agent, maxShort), in.Text(s.Harness, maxShort),
+			in.HashID(s.TraceID), started(s.StartedUnixNano), in.HashID(s.Revision), strconv.FormatBool(exports.Complete(s, criteria)), in.Text(s.UngradedReason, maxShort),
+			truth(s.Pass), truth(s.Safe), strconv.FormatBool(s.Undecided)}
+		for i := range criteria {
+			row = append(row, string(criteria[i].Verdict))
+		}
+		return emit(row)
+	})
+	if err != nil {
+		return err
+	}
+	header = []string{"run_id", "session_key", "criterion", "safety", "verdict", "label", "score", "ungraded_reason", "evidence_steps"}
+	if in.WithExplanations {
+		header = append(header, "explanation")
+	}
+	return exports.Sheet(ctx, in, sink, VerdictsFile, header, func(s *exports.Session, emit func([]string) error) error {
+		criteria, err := exports.Align(&in.Rubric, s)
+		if err != nil {
+			return err
+		}
+		for i := range criteria {
+			c := &criteria[i]
+			row := []string{in.Run.RunID, in.HashID(s.Key), c.ID, strconv.FormatBool(c.Safety), string(c.Verdict), in.Text(c.Label, maxShort), score(c.Score),
+				in.Text(c.UngradedReason, maxShort), steps(c.EvidenceSteps)}
+			if in.WithExplanations {
+				row = append(row, in.Text(c.Explanation, maxExplanation))
+			}
+			if err := emit(row); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Loss implements exports.Target.
+func (Target) Loss(in *exports.Input) []exports.Loss {
+	out := []exports.Loss{
+		{File: SessionsFile, What: "line_breaks", How: "a cell is one line: breaks in names became spaces"},
+		{File: SessionsFile, What: "formulas", How: "a cell that a spreadsheet would run begins with an apostrophe"},
+		{File: SessionsFile, What: "weight", How: "no column: criteria.json holds weights, gates and anchors"},
+	}
+	if in.WithExplanations {
+		return append(out, exports.Loss{File: VerdictsFile, What: "explanation", How: "one line, cut at " + strconv.Itoa(maxExplanation) + " characters"})
+	}
+	return append(out, exports.Loss{File: VerdictsFile, What: "explanation", How: "left out: the export was made without explanations"})
+}
+
+// truth is "" where nothing applied or nothing was graded: a sheet has no null.
+func truth(b *bool) string {
+	if b == nil {
+		return ""
+	}
+	return strconv.FormatBool(*b)
+}
+
+func score(f *float64) string {
+	if f == nil {
+		return ""
+	}
+	return strconv.FormatFloat(*f, 'f', -1, 64)
+}
+
+func started(nano int64) string {
+	if nano == 0 {
+		return ""
+	}
+	return time.Unix(0, nano).UTC().Format(time.RFC3339Nano)
+}
+
+func steps(list []int32) string {
+	words := make([]string, len(list))
+	for i, n := range list {
+		words[i] = strconv.Itoa(int(n))
+	}
+	return strings.Join(words, " ")
+}

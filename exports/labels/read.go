@@ -1,0 +1,250 @@
+package labels
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tracejury/tracejury/exports"
+	"github.com/tracejury/tracejury/judge"
+)
+
+// Limits of a file of labels.
+const (
+	maxBytes = 256 << 20
+	maxLine  = 1 << 20
+	maxRows  = 1_000_000
+	maxField = 256
+)
+
+// Label is what one person said about one criterion of one subject.
+type Label struct {
+	RunID     string        `json:"run_id"`
+	Subject   string        `json:"subject"`
+	Criterion string        `json:"criterion"`
+	Verdict   judge.Verdict `json:"verdict"` // met, not_met, not_applicable, unclear, scored
+	Score     *float64      `json:"score,omitempty"`
+	Labeller  string        `json:"labeller"`
+}
+
+// row is a line of JSON: the columns of the sheet and a score.
+type row struct {
+	RunID       string   `json:"run_id"`
+	Subject     string   `json:"subject"`
+	Transcript  string   `json:"transcript"`
+	Criterion   string   `json:"criterion"`
+	Question    string   `json:"question"`
+	AppliesWhen string   `json:"applies_when"`
+	Verdict     string   `json:"verdict"`
+	Score       *float64 `json:"score"`
+	Labeller    string   `json:"labeller"`
+}
+
+// Read reads labels from CSV (also with semicolons or tabs, as spreadsheets save them) or from lines of JSON; the first
+// character tells which. Rows without a verdict are skipped. Labels come in the order of run, subject, criterion and labeller; the
+// same label twice counts once, two answers of one labeller to one question are an error. Errors name the line.
+func Read(r io.Reader) ([]Label, error) {
+	in := bufio.NewReaderSize(io.LimitReader(r, maxBytes+1), 64<<10)
+	if bom, _ := in.Peek(3); string(bom) == "\ufeff" {
+		_, _ = in.Discard(3)
+	}
+	first, err := in.Peek(1)
+	if errors.Is(err, io.EOF) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read labels: %w", err)
+	}
+	var set collector
+	if first[0] == '{' {
+		err = readJSON(in, &set)
+	} else {
+		err = readCSV(in, &set)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read labels: %w", err)
+	}
+	return set.sorted(), nil
+}
+
+func readJSON(in *bufio.Reader, set *collector) error {
+	scan := bufio.NewScanner(in)
+	scan.Buffer(make([]byte, 64<<10), maxLine)
+	line := 0
+	for scan.Scan() {
+		line++
+		text := bytes.TrimSpace(scan.Bytes())
+		if len(text) == 0 {
+			continue
+		}
+		dec := json.NewDecoder(bytes.NewReader(text))
+		dec.DisallowUnknownFields()
+		var r row
+		if err := dec.Decode(&r); err != nil {
+			return fmt.Errorf("line %d: %w", line, err)
+		}
+		if dec.More() {
+			return fmt.Errorf("line %d: more than one value", line)
+		}
+		if r.Score != nil && r.Verdict == "" {
+			r.Verdict = string(judge.Scored)
+		}
+		if r.Verdict == string(judge.Scored) {
+			if r.Score == nil {
+				return fmt.Errorf("line %d: scored without a score", line)
+			}
+			r.Verdict = strconv.FormatFloat(*r.Score, 'f', -1, 64)
+		} else if r.Score != nil {
+			return fmt.Errorf("line %d: verdict %q has a score", line, exports.Cut(r.Verdict, 40))
+		}
+		if err := set.add(line, &r); err != nil {
+			return err
+		}
+	}
+	if err := scan.Err(); err != nil {
+		return fmt.Errorf("line %d: %w", line+1, err)
+	}
+	return nil
+}
+
+func readCSV(in *bufio.Reader, set *collector) error {
+	r := csv.NewReader(in)
+	r.Comma = delimiter(in)
+	r.ReuseRecord = true
+	record, err := r.Read()
+	if err != nil {
+		return fmt.Errorf("header: %w", err)
+	}
+	place := map[string]int{}
+	for i, name := range record {
+		name = strings.ToLower(strings.TrimSpace(name))
+		switch _, twice := place[name]; {
+		case name == "":
+			continue // a spreadsheet adds empty columns
+		case twice:
+			return fmt.Errorf("column %s appears twice", exports.Cut(name, 40))
+		case !slices.Contains(header, name):
+			return fmt.Errorf("column %q is unknown: want %s", exports.Cut(name, 40), strings.Join(header, ", "))
+		}
+		place[strings.Clone(name)] = i
+	}
+	for _, name := range []string{"run_id", "subject", "criterion", "verdict", "labeller"} {
+		if _, ok := place[name]; !ok {
+			return fmt.Errorf("column %s is missing", name)
+		}
+	}
+	for {
+		record, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		line, _ := r.FieldPos(0)
+		get := func(name string) string {
+			return strings.Clone(strings.TrimSpace(exports.UnquoteCell(record[place[name]])))
+		}
+		err = set.add(line, &row{RunID: get("run_id"), Subject: get("subject"), Criterion: get("criterion"), Verdict: get("verdict"), Labeller: get("labeller")})
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// delimiter is what stands most in the header, where no column has any of them in its name.
+func delimiter(in *bufio.Reader) rune {
+	head, _ := in.Peek(4 << 10)
+	head, _, _ = bytes.Cut(head, []byte("\n"))
+	best, most := ',', bytes.Count(head, []byte(","))
+	for _, c := range ";\t" {
+		if n := bytes.Count(head, []byte(string(c))); n > most {
+			best, most = c, n
+		}
+	}
+	return best
+}
+
+// question is one criterion of one subject put to one labeller.
+type question struct{ run, subject, criterion, labeller string }
+
+type collector struct {
+	labels map[question]Label
+	lines  map[question]int
+}
+
+func (c *collector) add(line int, r *row) error {
+	if strings.TrimSpace(r.Verdict) == "" {
+		return nil
+	}
+	l := Label{RunID: strings.TrimSpace(r.RunID), Subject: strings.TrimSpace(r.Subject), Criterion: strings.TrimSpace(r.Criterion), Labeller: strings.TrimSpace(r.Labeller)}
+	for _, f := range []struct{ name, value string }{{"run_id", l.RunID}, {"subject", l.Subject}, {"criterion", l.Criterion}, {"labeller", l.Labeller}} {
+		if f.value == "" || len(f.value) > maxField {
+			return fmt.Errorf("line %d: %s is empty or longer than %d bytes", line, f.name, maxField)
+		}
+	}
+	var err error
+	if l.Verdict, l.Score, err = parseVerdict(r.Verdict); err != nil {
+		return fmt.Errorf("line %d: %w", line, err)
+	}
+	key := question{l.RunID, l.Subject, l.Criterion, l.Labeller}
+	if old, ok := c.labels[key]; ok {
+		if old.Verdict != l.Verdict || (old.Score != nil && *old.Score != *l.Score) {
+			return fmt.Errorf("line %d: %s answered %s of %s already, and otherwise, in line %d", line, l.Labeller, l.Criterion, l.Subject, c.lines[key])
+		}
+		return nil
+	}
+	if c.labels == nil {
+		c.labels, c.lines = map[question]Label{}, map[question]int{}
+	}
+	if len(c.labels) == maxRows {
+		return fmt.Errorf("line %d: more than %d labels", line, maxRows)
+	}
+	c.labels[key], c.lines[key] = l, line
+	return nil
+}
+
+// parseVerdict reads an answer as people write it: case, blanks and hyphens do not count.
+func parseVerdict(s string) (judge.Verdict, *float64, error) {
+	word := strings.NewReplacer(" ", "_", "-", "_", "/", "").Replace(strings.ToLower(strings.TrimSpace(s)))
+	switch word {
+	case "met":
+		return judge.Met, nil, nil
+	case "not_met", "unmet":
+		return judge.NotMet, nil, nil
+	case "not_applicable", "na":
+		return judge.NotApplicable, nil, nil
+	case "unclear":
+		return judge.Unclear, nil, nil
+	case "yes":
+		return judge.Scored, new(1.0), nil
+	case "no":
+		return judge.Scored, new(0.0), nil
+	}
+	if f, err := strconv.ParseFloat(strings.Replace(word, ",", ".", 1), 64); err == nil {
+		if f != 0 && f != 0.25 && f != 0.5 && f != 0.75 && f != 1 {
+			return "", nil, fmt.Errorf("score %v: want 1, 0.75, 0.5, 0.25 or 0", f)
+		}
+		return judge.Scored, new(f + 0), nil // + 0: -0 is 0
+	}
+	return "", nil, fmt.Errorf("verdict %q: want met, not_met, not_applicable, unclear or a score", exports.Cut(s, 40))
+}
+
+func (c *collector) sorted() []Label {
+	out := make([]Label, 0, len(c.labels))
+	for _, l := range c.labels {
+		out = append(out, l)
+	}
+	slices.SortFunc(out, func(a, b Label) int {
+		return cmp.Or(strings.Compare(a.RunID, b.RunID), strings.Compare(a.Subject, b.Subject), strings.Compare(a.Criterion, b.Criterion), strings.Compare(a.Labeller, b.Labeller))
+	})
+	return out
+}
