@@ -15,7 +15,7 @@ func BenchmarkIngest(b *testing.B) {
 	for _, size := range []int{2000, 9000} {
 		b.Run(fmt.Sprintf("span=%d", size), func(b *testing.B) {
 			from := b.TempDir()
-			made, err := otlpgen.WriteBulk(b.Context(), from, otlpgen.BulkOptions{Spans: 60_000_000 / size, BytesPerSpan: size, Seed: 1, Format: otlpgen.FormatJSON, Objects: 16})
+			made, err := otlpgen.WriteBulk(b.Context(), from, otlpgen.BulkOptions{Spans: 100_000_000 / size, BytesPerSpan: size, Seed: 1, Format: otlpgen.FormatJSON, Objects: 16})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"github.com/tracejury/tracejury/pipeline/mask"
 	"github.com/tracejury/tracejury/schema"
 )
 
@@ -72,4 +71,9 @@ func (r *ingestRun) countRows(rows []spilled, kept []schema.Span) {
 }
 
 // joinMasked masks again what was joined from several parts.
-func (r *ingestRun) joinMasked(parts []string) []string { return r.mask.Joined(parts, mask.Counts{}) }
+func (r *ingestRun) joinMasked(parts []string) []string {
+	if len(parts) == 1 {
+		return []string{r.mask.String(parts[0], nil)} // the same, at half the price
+	}
+	return r.mask.Joined(parts, nil)
+}

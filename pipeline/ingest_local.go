@@ -128,14 +128,17 @@ type stagedFile[T schema.Row[T]] struct {
 	w   *table.Writer[T]
 }
 
-// begin starts an object at path.
-func (s *stagedFile[T]) begin(path string, t schema.Table) error {
+// begin starts an object at path. Only with compared is there a hash at the end.
+func (s *stagedFile[T]) begin(path string, t schema.Table, compared bool) error {
 	f, err := os.Create(path)
 	if err != nil {
 		return fmt.Errorf("stage %s: %w", t.Name, err)
 	}
 	s.f, s.sum = f, sha256.New()
-	out := io.MultiWriter(f, s.sum)
+	out := io.Writer(f)
+	if compared {
+		out = io.MultiWriter(f, s.sum)
+	}
 	if s.buf == nil {
 		s.buf = bufio.NewWriterSize(out, 64<<10)
 	} else {
@@ -145,7 +148,7 @@ func (s *stagedFile[T]) begin(path string, t schema.Table) error {
 	return nil
 }
 
-// end closes the object and is the hash of its bytes.
+// end closes the object and is the hash of its bytes, if one was asked for.
 func (s *stagedFile[T]) end() (sum [sha256.Size]byte, err error) {
 	err = errors.Join(s.w.Close(), s.buf.Flush(), s.f.Close())
 	s.f = nil

@@ -140,7 +140,7 @@ func (m *merger) stageIndexBucket(ctx context.Context, b int, early, final *stag
 		return st, err
 	}
 	defer func() { err = errors.Join(err, rows.close()) }()
-	if err := errors.Join(early.begin(st.early, schema.Traces), final.begin(st.file, schema.Traces)); err != nil {
+	if err := errors.Join(early.begin(st.early, schema.Traces, true), final.begin(st.file, schema.Traces, true)); err != nil {
 		return st, err
 	}
 	keepUntil := func(next *schema.Trace) error { // stored rows before next

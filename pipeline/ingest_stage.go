@@ -121,7 +121,7 @@ func begin[T schema.Row[T]](ctx context.Context, bm *bucketMerge, d *dayMerge, l
 		return fmt.Errorf("read %s: %w", l.key, err)
 	}
 	l.path = localName(bm.dir, "stage", l.key)
-	return l.out.begin(l.path, t)
+	return l.out.begin(l.path, t, l.old.etag != "")
 }
 
 // put writes the rows of a session behind the stored rows of the sessions before it.
@@ -244,7 +244,7 @@ func (l *lane[T]) early(dir string, p plan) (path string, err error) {
 		return "", err
 	}
 	path = localName(dir, "early", l.key)
-	if err := l.out.begin(path, l.table); err != nil {
+	if err := l.out.begin(path, l.table, false); err != nil {
 		return "", err
 	}
 	for {

@@ -89,6 +89,9 @@ func exitCode(text string) *int32 {
 	if len(head) > 600 { // preambles come first; what a command printed later is not the tool's
 		head = head[:600]
 	}
+	if !strings.Contains(head, "code") && !strings.Contains(head[:min(len(head), 32)], "ODE") && !strings.Contains(head[:min(len(head), 32)], "ode") {
+		return nil // most results: both expressions need the word
+	}
 	if m := exitText.FindStringSubmatch(head); m != nil {
 		return toCode(m[1])
 	}
