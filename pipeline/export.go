@@ -14,10 +14,6 @@ import (
 	"slices"
 
 	"github.com/tracejury/tracejury/exports"
-	"github.com/tracejury/tracejury/exports/agentcore"
-	"github.com/tracejury/tracejury/exports/foundry"
-	"github.com/tracejury/tracejury/exports/jsonl"
-	"github.com/tracejury/tracejury/exports/outcomes"
 	"github.com/tracejury/tracejury/judge"
 	"github.com/tracejury/tracejury/pipeline/table"
 	"github.com/tracejury/tracejury/schema"
@@ -34,26 +30,6 @@ type ExportSummary struct {
 	Dir    string                    `json:"dir"` // "" for a dry run
 	Files  []exports.ManifestFile    `json:"files"`
 	Losses map[string][]exports.Loss `json:"losses"` // by target
-}
-
-// targets builds the targets of --to.
-func targets(cfg *Config) ([]exports.Target, error) {
-	known := map[string]exports.Target{
-		"jsonl":     jsonl.Target{},
-		"agentcore": agentcore.Target{JudgeModel: cfg.Export.JudgeModel},
-		"foundry":   foundry.Target{},
-		"outcomes":  outcomes.Target{},
-	}
-	names := []string{"agentcore", "foundry", "jsonl", "outcomes"}
-	var out []exports.Target
-	for _, name := range cfg.Export.To {
-		t := known[name]
-		if t == nil {
-			return nil, &ExitError{Code: ExitUsage, Err: fmt.Errorf("--to %q: no such target: %s", name, suggest(name, names))}
-		}
-		out = append(out, t)
-	}
-	return out, nil
 }
 
 // Export writes the rubric and the graded sessions of a run in the formats of platforms. A run without a result, or a partial

@@ -19,7 +19,7 @@ const help = `Write the rubric and the graded sessions of a run as files that ev
 type job struct {
 	cli.Common
 	RunID            string `name:"run" help:"A run id, or latest." placeholder:"ID"`
-	To               string `help:"Targets, separated by commas: agentcore, foundry, outcomes, jsonl." placeholder:"NAMES"`
+	To               string `help:"Targets, separated by commas: agentarts, agentcore, csv, foundry, jsonl, labels, otlp, outcomes, parquet." placeholder:"NAMES"`
 	Out              string `help:"Directory to write to." placeholder:"DIR"`
 	WithExplanations bool   `help:"Let the judge's short explanations out. They are content."`
 	AllowPartial     bool   `help:"Export a run that has no result or is partial."`
