@@ -21,13 +21,15 @@ import (
 
 // AggregateSummary is what aggregate reports.
 type AggregateSummary struct {
-	RunID      string             `json:"run_id"`
-	State      string             `json:"state"`
-	Reports    []string           `json:"reports"`
-	Evaluators []EvaluatorNumbers `json:"evaluators"`
-	Warnings   []string           `json:"warnings,omitempty"`
-	Aggregates []schema.Aggregate `json:"-"`
-	Model      *report.Model      `json:"-"`
+	RunID       string             `json:"run_id"`
+	State       string             `json:"state"`
+	Reports     []string           `json:"reports"`
+	Evaluators  []EvaluatorNumbers `json:"evaluators"`
+	Comparisons []Comparison       `json:"comparisons,omitempty"` // with --baseline
+	Trends      []Trend            `json:"trends,omitempty"`
+	Warnings    []string           `json:"warnings,omitempty"`
+	Aggregates  []schema.Aggregate `json:"-"`
+	Model       *report.Model      `json:"-"`
 }
 
 // EvaluatorNumbers is what a run says beyond its rates, for one of its evaluators.
@@ -49,9 +51,10 @@ type aggregation struct {
 
 // aggregatePart is one evaluator's part of the run, loaded and counted.
 type aggregatePart struct {
-	data    *runData
-	numbers *numbers
-	aggs    []schema.Aggregate
+	data       *runData
+	numbers    *numbers
+	aggs       []schema.Aggregate
+	comparison *Comparison // nil without a baseline
 }
 
 // Aggregate turns the verdicts of a run into rates with intervals, writes them to aggregates and draws the report.
@@ -73,7 +76,32 @@ func Aggregate(ctx context.Context, cfg *Config, log *slog.Logger) (*AggregateSu
 			return nil, fmt.Errorf("aggregate run %s: %w", run.RunID, err)
 		}
 	}
+	if err := a.overTime(ctx); err != nil {
+		return nil, err
+	}
 	return a.finish(ctx, run)
+}
+
+// overTime sets every part beside earlier runs.
+func (a *aggregation) overTime(ctx context.Context) error {
+	all, err := allRuns(ctx, a.root.Store)
+	if err != nil {
+		return err
+	}
+	c := &a.cfg.Aggregate
+	for _, p := range a.parts {
+		if c.Baseline != "" {
+			if err := a.compare(ctx, p, all); err != nil {
+				return err
+			}
+		}
+		t, err := trend(ctx, a.root.Store, all, &p.data.run, c.Trend, c.ForceCompare, c.Level)
+		if err != nil {
+			return err
+		}
+		a.sum.Trends = append(a.sum.Trends, t)
+	}
+	return nil
 }
 
 // add counts one evaluator's part of the run.

@@ -14,6 +14,12 @@ func (s *AggregateSummary) WriteText(w io.Writer) {
 	for i := range s.Evaluators {
 		s.Evaluators[i].writeText(w)
 	}
+	for i := range s.Comparisons {
+		s.Comparisons[i].writeText(w)
+	}
+	for i := range s.Trends {
+		s.Trends[i].writeText(w)
+	}
 	for _, warning := range s.Warnings {
 		fmt.Fprintln(w, "warning  ", printable(warning, 400))
 	}

@@ -20,13 +20,16 @@ const help = `Turn the verdicts of a run into rates with intervals, and draw the
 
 type job struct {
 	cli.Common
-	RunID   string  `name:"run" help:"A run id, or latest." placeholder:"ID"`
-	Level   float64 `help:"Confidence level of the intervals." placeholder:"P"`
-	Width   float64 `help:"A width of an interval to plan for, e.g. 0.2." placeholder:"W"`
-	GroupBy string  `help:"Further groups: pairs such as agent+model,criterion+skill." placeholder:"PAIRS"`
-	Report  string  `help:"Write the report to this HTML file, and Markdown beside it." placeholder:"FILE"`
-	List    bool    `help:"List the runs."`
-	Show    string  `help:"Show session:<id, key or beginning of either> or run:<id>." placeholder:"WHAT"`
+	RunID        string  `name:"run" help:"A run id, or latest." placeholder:"ID"`
+	Level        float64 `help:"Confidence level of the intervals." placeholder:"P"`
+	Width        float64 `help:"A width of an interval to plan for, e.g. 0.2." placeholder:"W"`
+	GroupBy      string  `help:"Further groups: pairs such as agent+model,criterion+skill." placeholder:"PAIRS"`
+	Baseline     string  `help:"Compare with previous, a run id, or the runs of a window such as 7d." placeholder:"RUN"`
+	ForceCompare bool    `help:"Compare also runs that were not asked alike, and say so."`
+	Trend        int     `help:"Runs in the trend." placeholder:"N"`
+	Report       string  `help:"Write the report to this HTML file, and Markdown beside it." placeholder:"FILE"`
+	List         bool    `help:"List the runs."`
+	Show         string  `help:"Show session:<id, key or beginning of either> or run:<id>." placeholder:"WHAT"`
 }
 
 // Run implements cli.Job.
@@ -40,6 +43,9 @@ func (j *job) Run(ctx context.Context, log *slog.Logger, stdout io.Writer) (any,
 	cli.Over(&a.Level, j.Level)
 	cli.Over(&a.Width, j.Width)
 	cli.Over(&a.Report, j.Report)
+	cli.Over(&a.Baseline, j.Baseline)
+	cli.Over(&a.ForceCompare, j.ForceCompare)
+	cli.Over(&a.Trend, j.Trend)
 	a.GroupBy = append(a.GroupBy, cli.List(j.GroupBy)...)
 	if err := cfg.Complete(time.Now()); err != nil {
 		return nil, err

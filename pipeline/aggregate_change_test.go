@@ -1,0 +1,66 @@
+package pipeline_test
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tracejury/tracejury/pipeline"
+)
+
+func TestAggregateOverTime(t *testing.T) {
+	data := demoLake(t)
+	for _, day := range []string{"2026-11-28", "2026-11-29", "2026-11-30"} {
+		rulesRun(t, data, func(c *pipeline.Config) {
+			c.AsOf = day + "T06:00:00Z"
+			c.Evaluate.Sample, c.Evaluate.Seed = 20, ""
+			if err := c.Complete(time.Now()); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	cfg := config(t, "", data)
+	cfg.Aggregate.Baseline = "previous"
+	sum, err := pipeline.Aggregate(context.Background(), cfg, quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(sum.Comparisons) != 1 || len(sum.Trends) != 1 || len(sum.Trends[0].Points) != 3 {
+		t.Fatalf("comparisons %+v trends %+v", sum.Comparisons, sum.Trends)
+	}
+	c := sum.Comparisons[0]
+	if !strings.HasPrefix(c.Baseline, "2026-11-29-") || c.Shared == 0 || c.Shared == c.Sessions || c.Paired {
+		t.Errorf("%+v", c)
+	}
+	if p := sum.Trends[0].Points; p[2].Shared != c.Shared || !p[0].AsOf.Before(p[1].AsOf) {
+		t.Errorf("trend %+v", p)
+	}
+	rows := 0
+	for _, a := range sum.Aggregates {
+		if a.BaselineRun == "" {
+			continue
+		}
+		rows++
+		if !a.Primary || a.Change == nil || *a.ChangeLow > *a.Change || *a.ChangeHigh < *a.Change || a.AdjustedP == nil || a.DetectableChange == nil {
+			t.Errorf("%+v", a)
+		}
+	}
+	if rows == 0 {
+		t.Error("no aggregate carries the change")
+	}
+	var b bytes.Buffer
+	sum.WriteText(&b)
+	if s := b.String(); !strings.Contains(s, "Since 2026-11-29-") || !strings.Contains(s, "Trend of session, 3 runs") {
+		t.Errorf("text:\n%s", s)
+	}
+
+	cfg.Aggregate.Baseline = "14d"
+	if sum, err = pipeline.Aggregate(context.Background(), cfg, quiet()); err != nil || len(sum.Comparisons[0].Runs) != 2 {
+		t.Errorf("window: %+v, %v", sum, err)
+	}
+	cfg.Aggregate.Baseline = "2026-11-01-000000000000"
+	_, err = pipeline.Aggregate(context.Background(), cfg, quiet())
+	wantExit(t, err, pipeline.ExitUsage)
+}
