@@ -16,19 +16,26 @@ func (l *lake) checkAggregates() {
 		byCriterion AS (
 			SELECT run_id, evaluator, 'criterion' AS group_by, criterion AS "group", criterion, 'met_rate' AS metric, verdict FROM v UNION ALL
 			SELECT run_id, evaluator, 'criterion_service', criterion || '/' || service, criterion, 'met_rate', verdict FROM v),
-		g AS (SELECT run_id, evaluator, coalesce(service, '') AS service, metric, CASE WHEN state <> 'graded' THEN 'ungraded' WHEN result IS NULL THEN 'not_applicable' WHEN result THEN 'met' ELSE 'not_met' END AS verdict
+		g AS (SELECT run_id, evaluator, session_key, coalesce(service, '') AS service, coalesce(agent, '') AS agent, coalesce(harness, '') AS harness, dt, metric, CASE WHEN state <> 'graded' THEN 'ungraded' WHEN result IS NULL THEN 'not_applicable' WHEN result THEN 'met' ELSE 'not_met' END AS verdict
 			FROM (SELECT *, 'passed' AS metric, pass AS result FROM grades UNION ALL SELECT *, 'safe', safe FROM grades)),
+		loaded AS (SELECT DISTINCT session_key, skill FROM skills WHERE outcome = 'loaded'),
 		byGroup AS (
 			SELECT run_id, evaluator, 'overall' AS group_by, '' AS "group", '' AS criterion, metric, verdict FROM g UNION ALL
-			SELECT run_id, evaluator, 'service', service, '', metric, verdict FROM g)
+			SELECT run_id, evaluator, 'service', service, '', metric, verdict FROM g UNION ALL
+			SELECT run_id, evaluator, 'agent', agent, '', metric, verdict FROM g UNION ALL
+			SELECT run_id, evaluator, 'harness', harness, '', metric, verdict FROM g UNION ALL
+			SELECT run_id, evaluator, 'day', dt, '', metric, verdict FROM g UNION ALL
+			SELECT run_id, evaluator, 'model', model, '', metric, verdict FROM g JOIN (SELECT session_key, unnest(list_distinct(models)) AS model FROM sessions) USING (session_key) UNION ALL
+			SELECT run_id, evaluator, 'skill', coalesce(skill, ''), '', metric, verdict FROM g LEFT JOIN loaded USING (session_key) UNION ALL
+			SELECT run_id, evaluator, 'skill_service', coalesce(skill, '') || '/' || service, '', metric, verdict FROM g LEFT JOIN loaded USING (session_key))
 		SELECT run_id, evaluator, group_by, "group", criterion, metric,
 			count(*) FILTER (verdict = 'met') AS met, count(*) FILTER (verdict = 'not_met') AS not_met, count(*) FILTER (verdict = 'not_applicable') AS not_applicable,
 			count(*) FILTER (verdict = 'unclear') AS unclear, count(*) FILTER (verdict = 'ungraded') AS ungraded
 		FROM (FROM byCriterion UNION ALL FROM byGroup) GROUP BY ALL`)
-	l.none("numbers that verdicts do not give", `SELECT a.group_by, a."group", a.criterion, a.metric, a.met, r.met, a.not_met, r.not_met
+	l.none("numbers that verdicts do not give", `SELECT group_by, "group", criterion, metric, a.met, r.met, a.not_met, r.not_met
 		FROM aggregates a FULL JOIN recounted r USING (run_id, evaluator, group_by, "group", criterion, metric)
-		WHERE a.met IS DISTINCT FROM r.met OR a.not_met IS DISTINCT FROM r.not_met OR a.not_applicable IS DISTINCT FROM r.not_applicable
-			OR a.unclear IS DISTINCT FROM r.unclear OR a.ungraded IS DISTINCT FROM r.ungraded`)
+		WHERE group_by <> 'server' AND (a.met IS DISTINCT FROM r.met OR a.not_met IS DISTINCT FROM r.not_met OR a.not_applicable IS DISTINCT FROM r.not_applicable
+			OR a.unclear IS DISTINCT FROM r.unclear OR a.ungraded IS DISTINCT FROM r.ungraded)`)
 	l.none("denominators other than met and not met", `FROM aggregates WHERE n <> met + not_met`)
 	l.none("estimates other than met of n", `FROM aggregates WHERE estimate IS DISTINCT FROM CASE WHEN n > 0 THEN met / n END`)
 	l.none("groups without one interval to print", `SELECT run_id, group_by, "group", metric FROM aggregates GROUP BY ALL HAVING count(*) FILTER ("primary") <> 1`)
