@@ -22,16 +22,13 @@ func (rules) Identity() judge.Identity {
 	return judge.Identity{Model: "rules", Mode: "code", Parameters: fmt.Sprintf(`{"rules":%d}`, RulesVersion), Offline: true}
 }
 
-// Judge answers a request of the session evaluator.
+// Judge answers a request of the session evaluator, or of one that otherRules knows.
 func (rules) Judge(ctx context.Context, req *judge.Request) (judge.Reply, error) {
 	if err := ctx.Err(); err != nil {
 		return judge.Reply{}, &judge.CallError{Class: judge.ClassUnknown, Err: err}
 	}
 	if req.Evaluator != "session" {
-		return judge.Reply{}, &judge.CallError{
-			Class: judge.ClassInvalid, Err: fmt.Errorf("the rules judge cannot answer the evaluator %q", req.Evaluator),
-			Hint: "ask a model instead: --judge bedrock:<model id>",
-		}
+		return otherRules(req)
 	}
 	r := newRecord(req)
 	out := ruleReply{Criteria: make([]ruleAnswer, 0, len(req.Criteria))}

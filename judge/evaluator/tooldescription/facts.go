@@ -15,7 +15,6 @@ const (
 	FactTautological = "description_repeats_name"
 	FactParameters   = "any_parameter"
 	FactUndocumented = "parameters_undocumented"
-	FactAllUnknown   = "no_parameter_documented"
 	FactChanges      = "changes_state_by_name"
 	FactImperative   = "imperative_to_model"
 	FactConceals     = "conceals_from_user"
@@ -44,12 +43,10 @@ func (d *definition) facts() []judge.Fact {
 	if n := len(d.parameters); n > 0 {
 		undocumented.Detail = fmt.Sprintf("%d of %d", len(undocumented.Steps), n)
 	}
-	all := len(d.parameters) > 0 && len(undocumented.Steps) == len(d.parameters)
 	return []judge.Fact{
 		{Name: FactTautological, Truth: truth(repeats(d.text, d.tool))},
 		{Name: FactParameters, Truth: truth(len(d.parameters) > 0), Detail: fmt.Sprint(len(d.parameters))},
 		undocumented,
-		{Name: FactAllUnknown, Truth: truth(all)},
 		{Name: FactChanges, Truth: d.effect()},
 		d.matching(FactImperative, imperative),
 		d.matching(FactConceals, conceals),

@@ -95,7 +95,6 @@ var rules = []struct {
 }{
 	{Purpose, FactTautological, judge.Yes, 0, 0},
 	{Parameters, FactParameters, judge.No, 1, 1},
-	{Parameters, FactAllUnknown, judge.Yes, 0, 0.5},
 	{NoHidden, FactConceals, judge.Yes, 0, 0},
 	{NoHidden, FactInvisible, judge.Yes, 0, 0},
 }
