@@ -12,6 +12,7 @@ type Record struct {
 	Resource   Attributes
 	Events     []otlp.SpanEvent
 	Body       otlp.Value
+	Memo       *Memo // what was read before, for speed; nil reads everything anew
 }
 
 // Convention reads the records of one telemetry convention or harness. Implementations are stateless values.

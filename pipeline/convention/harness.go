@@ -17,10 +17,11 @@ type teller struct {
 	meta Meta
 	emit func(Event)
 	next int
+	memo *Memo
 }
 
 func newTeller(r *Record, convention string, emit func(Event)) *teller {
-	return &teller{meta: harnessMeta(r, convention), emit: emit}
+	return &teller{meta: harnessMeta(r, convention), emit: emit, memo: r.Memo}
 }
 
 func harnessMeta(r *Record, convention string) Meta {

@@ -1,6 +1,7 @@
 package convention
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tracejury/tracejury/pipeline/otlp"
@@ -169,6 +170,7 @@ func langfuseRoles(msgs []message) {
 		}
 		for j, p := range m.parts {
 			if p.kind == partText {
+				m.parts = slices.Clone(m.parts) // they may be remembered
 				m.parts[j] = part{kind: partResult, id: "", name: m.role, text: p.text, outcome: OutcomeUnknown}
 			}
 		}

@@ -65,8 +65,7 @@ func (LangSmith) Events(r *Record, emit func(Event)) {
 
 func langSmithExchange(r *Record, t *teller) {
 	a := r.Attributes
-	if tr, ok := parseTree(a.Str("gen_ai.prompt")); ok {
-		x := requestOf(tr)
+	if x, ok := t.requestOf(a.Str("gen_ai.prompt")); ok {
 		if x.system != "" {
 			t.tell(&System{History: History{Origin: OriginHistory, Call: r.Row.SpanID, Position: -1}, Text: x.system, Truncated: isCut(x.system)})
 		}

@@ -72,8 +72,8 @@ func (c OpenInference) model(r *Record, t *teller) {
 	a := r.Attributes
 	start, end := r.Row.StartedUnixNano, r.end()
 	var req, resp exchange
-	if tr, ok := parseTree(a.Str("input.value")); ok {
-		req = requestOf(tr)
+	if x, ok := t.requestOf(a.Str("input.value")); ok {
+		req = x
 	}
 	if tr, ok := parseTree(a.Str("output.value")); ok {
 		resp = responseOf(tr)
@@ -221,8 +221,8 @@ func (c OpenInference) summary(r *Record, t *teller) {
 	a := r.Attributes
 	t.meta.Summary = true
 	if s := a.Str("input.value"); s != "" {
-		if tr, ok := parseTree(s); ok {
-			t.history(r.Row.StartedUnixNano, r.Row.SpanID, false, requestOf(tr).messages)
+		if x, ok := t.requestOf(s); ok {
+			t.history(r.Row.StartedUnixNano, r.Row.SpanID, false, x.messages)
 		} else if !isRepr(s) {
 			t.tell(&Prompt{History: History{Origin: OriginHistory, Call: r.Row.SpanID}, Text: s, Truncated: isCut(s)})
 		}

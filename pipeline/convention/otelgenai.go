@@ -152,7 +152,7 @@ func genAIMessages(r *Record, t *teller, style genAIStyle, a Attributes) {
 		tellSystem(t, start, otlp.StringValue(s), r.Row.SpanID)
 	}
 	if v, ok := a.Get("gen_ai.input.messages"); ok {
-		t.history(start, r.Row.SpanID, style.delta, parseMessages(v))
+		t.history(start, r.Row.SpanID, style.delta, t.parseMessages(v))
 	}
 	if v, ok := a.Get("gen_ai.output.messages"); ok {
 		t.output(r.end(), a.Str("gen_ai.response.id"), parseMessages(v))

@@ -58,7 +58,7 @@ func (PydanticAI) Events(r *Record, emit func(Event)) {
 	t.tell(&AgentStart{})
 	t.meta.Summary = true
 	if v, ok := a.Get("pydantic_ai.all_messages"); ok {
-		t.history(0, r.Row.SpanID, false, parseMessages(v))
+		t.history(0, r.Row.SpanID, false, t.parseMessages(v))
 	} else {
 		pydanticEvents(r, t, "all_messages_events")
 	}

@@ -236,7 +236,7 @@ func qwenModelSpan(r *Record, t *teller) {
 	a := r.Attributes
 	h := r.Row.SpanID
 	if v, ok := a.Get("gen_ai.input.messages"); ok {
-		t.history(0, h, false, parseMessages(v))
+		t.history(0, h, false, t.parseMessages(v))
 		qwenCatalogue(t, v.Str())
 	}
 	if v, ok := a.Get("gen_ai.output.messages"); ok {

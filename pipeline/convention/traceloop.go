@@ -1,6 +1,7 @@
 package convention
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tracejury/tracejury/pipeline/otlp"
@@ -116,7 +117,7 @@ func traceloopModel(r *Record, t *teller) {
 		tellSystem(t, r.Row.StartedUnixNano, v, r.Row.SpanID)
 	}
 	if v, ok := a.Get("gen_ai.input.messages"); ok {
-		t.history(0, r.Row.SpanID, false, decodedTwice(parseMessages(v)))
+		t.history(0, r.Row.SpanID, false, decodedTwice(t.parseMessages(v)))
 	} else {
 		t.history(0, r.Row.SpanID, false, traceloopMessages(a, "gen_ai.prompt."))
 	}
@@ -203,7 +204,8 @@ func decodedTwice(messages []message) []message {
 			}
 			if tr, ok := parseTree(p.text); ok {
 				if text := flatten(tr); text != "" {
-					p.text = text
+					m.parts = slices.Clone(m.parts) // they may be remembered
+					m.parts[j].text = text
 				}
 			}
 		}

@@ -86,11 +86,10 @@ func aiTell(r *Record, t *teller) {
 }
 
 func aiInput(r *Record, t *teller, text string) {
-	tr, ok := parseTree(text)
+	x, ok := t.requestOf(text)
 	if !ok {
 		return
 	}
-	x := requestOf(tr)
 	if x.system != "" {
 		t.tell(&System{History: History{Origin: OriginHistory, Call: r.Row.SpanID, Position: -1}, Text: x.system, Truncated: isCut(x.system)})
 	}

@@ -57,6 +57,7 @@ func read(rows []schema.Span, id Ident) *reading {
 	for i, c := range convention.All() {
 		ranks[c.Name()] = i
 	}
+	memo := &convention.Memo{}
 	for i := range rows {
 		row := &rows[i]
 		if row.Signal != "log" && row.SpanID != "" {
@@ -69,6 +70,7 @@ func read(rows []schema.Span, id Ident) *reading {
 		if err != nil {
 			rd.badJSON++
 		}
+		rec.Memo = memo
 		rd.carries(rec, id)
 		conv, ok := convention.Read(rec, func(e convention.Event) { rd.add(e, row) })
 		if !ok {
