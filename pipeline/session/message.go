@@ -11,7 +11,7 @@ func (b *builder) message(it *item, k kind, text string, truncated, redacted boo
 	if n := b.sameTelling(it, key); n != nil {
 		return b.merge(n, it, text, truncated)
 	}
-	nth := b.seen.next(witness, key)
+	nth := b.said.next(witness, key)
 	if known := b.byText[key]; nth <= len(known) {
 		return b.merge(known[nth-1], it, text, truncated)
 	}
@@ -23,7 +23,7 @@ func (b *builder) message(it *item, k kind, text string, truncated, redacted boo
 
 // sameTelling is the node of a text that a record told again: the same words of the same response, or of the same span within
 // the window in which one model call is told twice.
-func (b *builder) sameTelling(it *item, key string) *node {
+func (b *builder) sameTelling(it *item, key textKey) *node {
 	h, ok := historyOf(it.event)
 	if !ok || h.Origin != convention.OriginNew || it.meta.Summary {
 		return nil

@@ -68,8 +68,26 @@ func (c counter) next(witness, key string) int {
 	return c[k]
 }
 
-// nodeKey is equal for texts that say the same: surrounding space is an exporter's, not the author's.
-func nodeKey(k kind, text string) string { return string(rune('a'+k)) + strings.TrimSpace(text) }
+// textKey is equal for texts that say the same: surrounding space is an exporter's, not the author's.
+type textKey struct {
+	kind kind
+	text string
+}
+
+func nodeKey(k kind, text string) textKey { return textKey{k, strings.TrimSpace(text)} }
+
+// textCounter counts how often a witness told of a text. Witnesses are apart, so that long texts are no parts of longer keys.
+type textCounter map[string]map[textKey]int
+
+func (c textCounter) next(witness string, k textKey) int {
+	m := c[witness]
+	if m == nil {
+		m = map[textKey]int{}
+		c[witness] = m
+	}
+	m[k]++
+	return m[k]
+}
 
 // prefixBytes of a text must agree for a cut text to be the same as a whole one.
 const prefixBytes = 200

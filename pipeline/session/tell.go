@@ -22,9 +22,10 @@ type builder struct {
 	rd       *reading
 
 	nodes    []*node
-	byText   map[string][]*node
+	byText   map[textKey][]*node
 	byPrefix map[string][]*node
 	seen     counter
+	said     textCounter
 
 	all    []*call
 	byID   map[string][]*call
@@ -72,7 +73,7 @@ type answer struct {
 // tell turns the events of messages into nodes, those told where they happened and those repeated in histories, without
 // telling anything twice.
 func (b *builder) tell() {
-	b.byText, b.byPrefix, b.seen = map[string][]*node{}, map[string][]*node{}, counter{}
+	b.byText, b.byPrefix, b.seen, b.said = map[textKey][]*node{}, map[string][]*node{}, counter{}, textCounter{}
 	b.byID, b.byArgs = map[string][]*call{}, map[string][]*call{}
 	b.ofRow, b.ofSpan = map[*schema.Span]*call{}, map[spanID]*call{}
 	b.tails, b.openings = map[spanID][]*node{}, map[*node][]opening{}
@@ -246,7 +247,7 @@ func (b *builder) trailingPrompt(it *item, e *convention.Prompt, u *unit, witnes
 	if isCall && len(known) > 0 {
 		n := known[len(known)-1]
 		for _, o := range b.openings[n] {
-			if o.trace != it.row.TraceID && o.end <= u.at && o.system == system && b.seen[witness+"\x00"+nodeKey(kindPrompt, e.Text)] < len(known) {
+			if o.trace != it.row.TraceID && o.end <= u.at && o.system == system && b.said[witness][nodeKey(kindPrompt, e.Text)] < len(known) {
 				n = b.newMessage(it, kindPrompt, e.Text, e.Truncated, e.Redacted)
 				break
 			}
