@@ -164,5 +164,6 @@ type Answer struct {
 	Findings      []string
 	Reason        string // ungraded reason, a Class; "" otherwise
 	Explanation   string // the judge's short text, not yet masked or checked for quotation
+	Withheld      string // why the explanation was withheld; "" otherwise
 	Steps         string // JSON, evaluators that judge steps
 }

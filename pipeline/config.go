@@ -117,7 +117,7 @@ type EvaluateConfig struct {
 	Label       string   `yaml:"label"`
 	Seed        string   `yaml:"seed"`
 	Repeat      int      `yaml:"repeat"`
-	Judge       string   `yaml:"judge"`
+	Judge       string   `yaml:"judge"` // several, with commas between them, are a panel
 	Rubric      string   `yaml:"rubric"`
 	Concurrency int      `yaml:"concurrency"`
 	BudgetUSD   float64  `yaml:"budget_usd"`
@@ -127,6 +127,8 @@ type EvaluateConfig struct {
 	RPM         int      `yaml:"requests_per_minute"`
 	TPM         int      `yaml:"tokens_per_minute"`
 	Prices      []Price  `yaml:"prices"`
+	// SafetyUnanimous makes one not met of a panel or of repeats enough for a criterion of safety.
+	SafetyUnanimous bool `yaml:"safety_unanimous"`
 }
 
 // Price is one line of the dated price table: dollars per million tokens.

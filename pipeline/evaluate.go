@@ -11,7 +11,7 @@ import (
 	"github.com/tracejury/tracejury/judge"
 	"github.com/tracejury/tracejury/judge/evaluator"
 	"github.com/tracejury/tracejury/judge/evaluator/session"
-	"github.com/tracejury/tracejury/judge/model"
+	"github.com/tracejury/tracejury/judge/transcript"
 	"github.com/tracejury/tracejury/pipeline/mask"
 	"github.com/tracejury/tracejury/pipeline/table"
 	"github.com/tracejury/tracejury/schema"
@@ -41,6 +41,7 @@ type EvaluateSummary struct {
 	Already      bool           `json:"already"` // the run was finished before this command
 	DryRun       bool           `json:"dry_run"`
 	InputTokens  int64          `json:"input_tokens_estimate,omitempty"` // dry run: characters / 3
+	Agreement    []Agreement    `json:"agreement,omitempty"`             // of several judges or repeats
 	Warnings     []string       `json:"warnings,omitempty"`
 }
 
@@ -51,11 +52,9 @@ type evaluateRun struct {
 	log          *slog.Logger
 	root         *Root
 	mask         *mask.Masker
-	masked       mask.Counts // what of the judge's own words was masked
 	contentSince time.Time
 	parts        []*part // one an evaluator, in order of their names
-	judge        judge.Judge
-	identity     judge.Identity
+	panel        []seat  // the judges; most runs have one
 	runID        string
 	window       window
 	sum          EvaluateSummary
@@ -67,12 +66,12 @@ type part struct {
 	version   evaluator.Version
 }
 
-func (e *evaluateRun) maskText(s string) string { return e.mask.String(s, e.masked) }
+func (e *evaluateRun) maskText(s string) string { return e.mask.String(s, nil) }
 
 // Evaluate draws a sample of finished sessions and has a judge grade them. The same evaluation asked twice is one run: what a
 // run has been told already is never asked again.
 func Evaluate(ctx context.Context, cfg *Config, opts EvaluateOptions, log *slog.Logger) (*EvaluateSummary, error) {
-	e := &evaluateRun{cfg: cfg, opts: opts, log: log, masked: mask.Counts{}, window: newWindow(cfg.asOf, cfg.Evaluate.Days)}
+	e := &evaluateRun{cfg: cfg, opts: opts, log: log, window: newWindow(cfg.asOf, cfg.Evaluate.Days)}
 	if err := e.open(ctx); err != nil {
 		return nil, err
 	}
@@ -82,7 +81,7 @@ func Evaluate(ctx context.Context, cfg *Config, opts EvaluateOptions, log *slog.
 	}
 	sample := drawSample(eligible, cfg.Evaluate.Seed, cfg.Evaluate.Sample)
 	e.runID = runID(cfg.asOf, e.identify(sample))
-	e.sum = EvaluateSummary{RunID: e.runID, Judge: cfg.Evaluate.Judge, Offline: e.identity.Offline, Window: [2]string{e.window.from, e.window.to},
+	e.sum = EvaluateSummary{RunID: e.runID, Judge: cfg.Evaluate.Judge, Offline: e.offline(), Window: [2]string{e.window.from, e.window.to},
 		Eligible: len(eligible), LeftOut: left, Sampled: len(sample), DryRun: opts.DryRun}
 	if done, err := e.alreadyDone(ctx); err != nil || done {
 		return &e.sum, errors.Join(err, e.stateError())
@@ -113,10 +112,9 @@ func (e *evaluateRun) open(ctx context.Context) error {
 	if err := e.openEvaluators(); err != nil {
 		return err
 	}
-	if e.judge, err = model.Open(ctx, c.Judge, model.Options{}); err != nil {
-		return &ExitError{Code: ExitUsage, Err: fmt.Errorf("--judge: %w", err)}
+	if err := e.openPanel(ctx); err != nil {
+		return err
 	}
-	e.identity = e.judge.Identity()
 	if e.root, err = openRoot(ctx, e.cfg, e.log); err != nil {
 		return err
 	}
@@ -162,9 +160,12 @@ func (e *evaluateRun) newEvaluator(name string) (evaluator.Evaluator, error) {
 }
 
 func (e *evaluateRun) identify(sample []candidate) runIdentity {
-	id := runIdentity{Schema: schema.Version, Judge: e.identity, MaxTokens: e.cfg.Evaluate.MaxTokens,
+	id := runIdentity{Schema: schema.Version, Judge: e.panel[0].identity, MaxTokens: e.cfg.Evaluate.MaxTokens, Unanimous: e.cfg.Evaluate.SafetyUnanimous,
 		MaskVersion: e.mask.Version(), WindowFrom: e.window.from, WindowTo: e.window.to, Service: e.cfg.Evaluate.Service, Agent: e.cfg.Evaluate.Agent,
 		Seed: e.cfg.Evaluate.Seed, Repeat: e.cfg.Evaluate.Repeat}
+	for _, s := range e.panel[1:] {
+		id.Panel = append(id.Panel, s.identity)
+	}
 	for _, p := range e.parts {
 		id.Evaluators = append(id.Evaluators, identityOf(p.version))
 	}
@@ -215,29 +216,39 @@ func (e *evaluateRun) stateError() error {
 
 // forecast prints what the evaluation would cost, without a call.
 func (e *evaluateRun) forecast(ctx context.Context, sample []candidate) error {
-	subjects, err := e.loadSubjects(ctx, sample)
+	e.sum.State = "dry_run"
+	votes := len(e.panel) * e.cfg.Evaluate.Repeat
+	err := e.walk(ctx, sample, func(places []int, subjects []evaluator.Subject) error {
+		for n, i := range places {
+			for _, q := range e.questions(i, &sample[i], subjects[n]) {
+				item, _, err := q.part.evaluator.Item(q.subject, "00000000")
+				if err != nil && !errors.Is(err, transcript.ErrTooLong) {
+					return fmt.Errorf("render session %s: %w", q.subject.ID, err)
+				}
+				if item == nil {
+					continue
+				}
+				for _, it := range append([]evaluator.Item{*item}, item.More...) {
+					e.sum.Calls += votes
+					e.sum.InputTokens += int64(votes) * int64(len(it.Request.System)+len(it.Request.User)) / charsPerToken
+				}
+			}
+		}
+		return nil
+	})
 	if err != nil {
 		return err
 	}
-	e.sum.State = "dry_run"
-	for _, q := range e.questions(sample, subjects) {
-		item, _, err := q.part.evaluator.Item(q.subject, "00000000")
-		if err != nil {
-			return fmt.Errorf("render session %s: %w", q.subject.ID, err)
+	in, out := e.sum.InputTokens/int64(len(e.panel)), int64(e.sum.Calls/len(e.panel))*expectedReply
+	for _, s := range e.panel {
+		if cost := microUSD(s.price, s.priced, judge.Usage{InputTokens: &in, OutputTokens: &out}); cost != nil {
+			if e.sum.CostMicroUSD == nil {
+				e.sum.CostMicroUSD = new(int64)
+			}
+			*e.sum.CostMicroUSD += *cost
 		}
-		if item == nil {
-			continue
-		}
-		e.sum.Calls += e.cfg.Evaluate.Repeat
-		e.sum.InputTokens += int64(e.cfg.Evaluate.Repeat) * int64(len(item.Request.System)+len(item.Request.User)) / charsPerToken
 	}
-	p, known := price(e.cfg.Evaluate.Prices, e.identity.Model, e.cfg.asOf.Format(time.DateOnly))
-	if known {
-		out := int64(e.sum.Calls) * expectedReply
-		e.sum.CostMicroUSD = microUSD(p, true, judge.Usage{InputTokens: &e.sum.InputTokens, OutputTokens: &out})
-	} else if !e.identity.Offline {
-		e.sum.Warnings = append(e.sum.Warnings, e.unpriced())
-	}
+	e.sum.Warnings = append(e.sum.Warnings, e.unpriced()...)
 	return nil
 }
 
@@ -245,10 +256,6 @@ const (
 	charsPerToken = 3   // of JSON-like text; what a dry run and the rendering budget assume
 	expectedReply = 900 // output tokens of six criteria with short reasons
 )
-
-func (e *evaluateRun) unpriced() string {
-	return fmt.Sprintf("no price is configured for %s: the cost is unknown, and --budget-usd cannot stop it (evaluate.prices in the configuration)", e.identity.Model)
-}
 
 // noResult says why the run has no result.
 func (e *evaluateRun) noResult() string {
@@ -266,9 +273,9 @@ func (e *evaluateRun) runRow(p *part, rows *runRows, state string, cost *int64, 
 		AsOf: e.cfg.asOf.UnixMicro(), AsOfUnixNano: e.cfg.asOf.UnixNano(), WindowFrom: e.window.from, WindowTo: e.window.to, Seed: c.Seed,
 		Eligible: int32(e.sum.Eligible), Sampled: int32(e.sum.Sampled), Graded: int32(rows.graded), Ungraded: int32(rows.ungraded),
 		NotAttempted: int32(e.sum.NotAttempted), Repeat: int32(c.Repeat), FilterService: c.Service, FilterAgent: c.Agent,
-		JudgeModels: []string{e.identity.Model}, JudgeMode: e.identity.Mode, Rubric: v.Rubric.Name, RubricSHA256: v.RubricSHA256,
+		JudgeModels: e.models(), JudgeMode: e.modes(), Rubric: v.Rubric.Name, RubricSHA256: v.RubricSHA256,
 		PromptVersion: v.PromptVersion, PromptSHA256: v.PromptSHA256, SchemaSHA256: v.SchemaSHA256, RenderingSHA256: v.Rendering,
-		MaskVersion: e.mask.Version(), SampleSHA256: sample, Calibration: "not_calibrated", Offline: e.identity.Offline, CostUSD: cost,
+		MaskVersion: e.mask.Version(), SampleSHA256: sample, Calibration: "not_calibrated", Offline: e.offline(), CostUSD: cost,
 		SchemaVersion: schema.Version,
 	}
 }

@@ -23,6 +23,7 @@ func (e *evaluateRun) commit(ctx context.Context, led *ledger.Ledger, sample []c
 		return err
 	}
 	e.sum.CostMicroUSD = cost
+	e.sum.Agreement = e.agreement(questions)
 	var all runRows
 	var runs []schema.Run
 	for _, p := range e.parts {
@@ -112,12 +113,13 @@ func (e *evaluateRun) callRows(led *ledger.Ledger) ([]schema.Call, *int64, error
 	if err != nil {
 		return nil, nil, err
 	}
-	p, known := price(e.cfg.Evaluate.Prices, e.identity.Model, e.cfg.asOf.Format(time.DateOnly))
+	day := e.cfg.asOf.Format(time.DateOnly)
 	var total *int64
 	attempts := map[string]int32{} // a later command counts on where an earlier one stopped
 	rows := make([]schema.Call, 0, len(records))
 	for _, r := range records {
 		attempts[r.RequestSHA256]++
+		p, known := price(e.cfg.Evaluate.Prices, r.Model, day)
 		cost := microUSD(p, known, r.Usage)
 		if cost != nil {
 			if total == nil {

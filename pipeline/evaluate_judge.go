@@ -3,10 +3,6 @@ package pipeline
 import (
 	"bytes"
 	"context"
-	"crypto/hmac"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,63 +15,9 @@ import (
 	"github.com/tracejury/tracejury/judge/evaluator"
 	"github.com/tracejury/tracejury/judge/ledger"
 	"github.com/tracejury/tracejury/judge/model"
+	"github.com/tracejury/tracejury/judge/transcript"
 	"github.com/tracejury/tracejury/pipeline/store"
 )
-
-func workPrefix(runID string) string   { return "_work/run=" + runID + "/" }
-func ledgerPrefix(runID string) string { return "_ledger/run=" + runID + "/" }
-
-// plan renders everything that is asked and writes what a judge will see below _work. Judging reads only that.
-func (e *evaluateRun) plan(ctx context.Context, sample []candidate) ([]question, error) {
-	subjects, err := e.loadSubjects(ctx, sample)
-	if err != nil {
-		return nil, err
-	}
-	// The nonce fences the transcript, which must not be able to know it: a key that is nowhere stored.
-	key := make([]byte, 32)
-	if _, err := rand.Read(key); err != nil {
-		return nil, fmt.Errorf("make nonce: %w", err)
-	}
-	questions := e.questions(sample, subjects)
-	p := Plan[struct{}]{Stage: "evaluate/plan"}
-	for i := range questions {
-		q := &questions[i]
-		p.Tasks = append(p.Tasks, Task[struct{}]{Name: q.part.version.Evaluator + " " + q.subject.ID, Do: func(ctx context.Context) (struct{}, error) {
-			return struct{}{}, e.planOne(ctx, q, i, nonce(key, e.runID, q.part.version.Evaluator, q.subject.ID))
-		}})
-	}
-	_, err = runLocal(ctx, e.cfg.Ingest.Concurrency, p)
-	return questions, err
-}
-
-func nonce(key []byte, runID, evaluator, subject string) string {
-	m := hmac.New(sha256.New, key)
-	fmt.Fprintf(m, "%s\x00%s\x00%s", runID, evaluator, subject)
-	return hex.EncodeToString(m.Sum(nil))[:16]
-}
-
-func (e *evaluateRun) planOne(ctx context.Context, q *question, n int, nonce string) error {
-	item, answers, err := q.part.evaluator.Item(q.subject, nonce)
-	if err != nil {
-		return fmt.Errorf("render: %w", err)
-	}
-	if item == nil {
-		q.ballots = [][]judge.Answer{answers}
-		return nil
-	}
-	q.item = item
-	data, err := json.Marshal(item)
-	if err != nil {
-		return fmt.Errorf("encode: %w", err)
-	}
-	_, err = e.root.Store.Put(ctx, workKey(e.runID, n), bytes.NewReader(data), store.PutOptions{ContentType: "application/json"})
-	return err
-}
-
-// workKey is where the n-th question of a run waits.
-func workKey(runID string, n int) string {
-	return fmt.Sprintf("%sitem-%06d.json", workPrefix(runID), n)
-}
 
 // run plans, judges and writes the run.
 func (e *evaluateRun) run(ctx context.Context, sample []candidate) error {
@@ -94,26 +36,6 @@ func (e *evaluateRun) run(ctx context.Context, sample []candidate) error {
 		return err
 	}
 	return e.commit(ctx, led, sample, questions, stopped)
-}
-
-// clean deletes the transcripts that were sent to the judge; it works on after an interrupt.
-func (e *evaluateRun) clean(ctx context.Context) {
-	ctx = context.WithoutCancel(ctx)
-	if err := deletePrefix(ctx, e.root.Store, workPrefix(e.runID)); err != nil {
-		e.log.Error("transcripts below _work were not deleted; run the same command again to delete them", "run", e.runID, "err", err)
-	}
-}
-
-func deletePrefix(ctx context.Context, st store.Store, prefix string) error {
-	for obj, err := range st.List(ctx, prefix, store.ListOptions{KeysOnly: true}) {
-		if err != nil {
-			return err
-		}
-		if err := st.Delete(ctx, obj.Key); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // openLedger opens the run's log and takes over what another machine sealed of it.
@@ -153,14 +75,12 @@ const (
 
 // judgeAll asks every question in sample order, and seals the ledger meanwhile.
 func (e *evaluateRun) judgeAll(ctx context.Context, led *ledger.Ledger, questions []question) (*stopper, error) {
-	p, known := price(e.cfg.Evaluate.Prices, e.identity.Model, e.cfg.asOf.Format("2006-01-02"))
-	if !known && !e.identity.Offline {
-		e.sum.Warnings = append(e.sum.Warnings, e.unpriced())
-		e.log.Warn(e.unpriced())
+	for _, w := range e.unpriced() {
+		e.sum.Warnings = append(e.sum.Warnings, w)
+		e.log.Warn(w)
 	}
 	c := &e.cfg.Evaluate
-	j := &judging{run: e, ledger: led, price: p, priced: known, stop: &stopper{},
-		caller: model.NewCaller(e.judge, model.CallerOptions{Concurrency: c.Concurrency, MaxAttempts: c.MaxAttempts, RequestsPerMinute: c.RPM, TokensPerMinute: c.TPM})}
+	j := &judging{run: e, ledger: led, stop: &stopper{}}
 	progress := newProgress(e.log, "judging", int64(len(questions)))
 	defer progress.done()
 
@@ -179,7 +99,7 @@ func (e *evaluateRun) judgeAll(ctx context.Context, led *ledger.Ledger, question
 		}
 		g.Go(func() error {
 			defer progress.add(1)
-			return j.question(ctx, &questions[i], i)
+			return j.question(ctx, &questions[i])
 		})
 	}
 	err := g.Wait()
@@ -222,9 +142,6 @@ func (s *stopper) stopped() bool {
 type judging struct {
 	run    *evaluateRun
 	ledger *ledger.Ledger
-	caller *model.Caller
-	price  Price
-	priced bool
 	stop   *stopper
 
 	mu         sync.Mutex
@@ -236,12 +153,12 @@ type judging struct {
 // errStop says that a question was not asked because judging stops.
 var errStop = errors.New("judging stops")
 
-// question asks all repeats of one question. Where judging stops first, it has no ballots: it was not attempted.
-func (j *judging) question(ctx context.Context, q *question, n int) error {
-	if q.item == nil {
-		return nil // answered without asking
+// question asks the panel all repeats of one question. Where judging stops first, it has no ballots: it was not attempted.
+func (j *judging) question(ctx context.Context, q *question) error {
+	if !q.asked {
+		return nil
 	}
-	item, err := j.loadItem(ctx, n)
+	item, err := j.loadItem(ctx, q)
 	if ctx.Err() != nil {
 		j.stop.now(stopInterrupt, context.Cause(ctx))
 		return nil
@@ -249,38 +166,68 @@ func (j *judging) question(ctx context.Context, q *question, n int) error {
 	if err != nil {
 		return err
 	}
-	var ballots [][]judge.Answer
-	for n := range j.run.cfg.Evaluate.Repeat {
-		answers, err := j.ask(ctx, q.part, item, n)
-		if errors.Is(err, errStop) {
-			return nil
+	var ballots []ballot
+	for s := range j.run.panel {
+		for n := range j.run.cfg.Evaluate.Repeat {
+			answers, err := j.whole(ctx, &j.run.panel[s], q.part, item, n)
+			if errors.Is(err, errStop) {
+				return nil
+			}
+			if err != nil {
+				return fmt.Errorf("judge %s of %s: %w", q.part.version.Evaluator, q.subject.ID, err)
+			}
+			ballots = append(ballots, ballot{seat: s, repeat: n, answers: answers})
 		}
-		if err != nil {
-			return fmt.Errorf("judge %s of %s: %w", q.part.version.Evaluator, q.subject.ID, err)
-		}
-		ballots = append(ballots, answers)
 	}
 	q.ballots = ballots
 	return nil
 }
 
-func (j *judging) loadItem(ctx context.Context, n int) (*evaluator.Item, error) {
-	data, _, err := j.run.root.Store.Get(ctx, workKey(j.run.runID, n), "")
+func (j *judging) loadItem(ctx context.Context, q *question) (*evaluator.Item, error) {
+	data, _, err := j.run.root.Store.Get(ctx, workKey(j.run.runID, q), "")
 	if err != nil {
 		return nil, fmt.Errorf("read planned item: %w", err)
 	}
 	item := new(evaluator.Item)
 	if err := json.Unmarshal(data, item); err != nil {
-		return nil, fmt.Errorf("read planned item %d: %w", n, err)
+		return nil, fmt.Errorf("read planned item of %s: %w", q.subject.ID, err)
 	}
 	return item, nil
 }
 
-// ask puts one question and, if the reply is not an answer, asks once to mend it.
-func (j *judging) ask(ctx context.Context, p *part, item *evaluator.Item, repeat int) ([]judge.Answer, error) {
+// whole puts an item and, where its record was too long for one question, the further parts of it, and merges their answers.
+func (j *judging) whole(ctx context.Context, s *seat, p *part, item *evaluator.Item, repeat int) ([]judge.Answer, error) {
+	first, err := j.ask(ctx, s, p, item, repeat)
+	merger, ok := p.evaluator.(evaluator.Merger)
+	if err != nil || len(item.More) == 0 || !ok {
+		return first, err
+	}
+	all := [][]judge.Answer{first}
+	for i := range item.More {
+		more, err := j.ask(ctx, s, p, &item.More[i], repeat)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, more)
+	}
+	return merger.Merge(all), nil
+}
+
+// ask puts one question and, if the reply is not an answer, asks once to mend it. What the judge says in its own words is made fit
+// to be stored here, where what it was shown is at hand.
+func (j *judging) ask(ctx context.Context, s *seat, p *part, item *evaluator.Item, repeat int) ([]judge.Answer, error) {
+	answers, err := j.answers(ctx, s, p, item, repeat)
+	for i := range answers {
+		a := &answers[i]
+		a.Explanation, a.Withheld = transcript.Explanation(a.Explanation, item.Transcript, j.run.maskText)
+	}
+	return answers, err
+}
+
+func (j *judging) answers(ctx context.Context, s *seat, p *part, item *evaluator.Item, repeat int) ([]judge.Answer, error) {
 	req := item.Request
 	req.Repeat = repeat
-	text, err := j.reply(ctx, p, item, &req, 0)
+	text, err := j.reply(ctx, s, p, item, &req, 0)
 	if err != nil {
 		return j.ungraded(&req, err)
 	}
@@ -289,12 +236,12 @@ func (j *judging) ask(ctx context.Context, p *part, item *evaluator.Item, repeat
 		return answers, err
 	}
 	req.RepairOf, req.RepairError = text, err.Error()
-	if text, err = j.reply(ctx, p, item, &req, 1); err != nil {
+	if text, err = j.reply(ctx, s, p, item, &req, 1); err != nil {
 		return j.ungraded(&req, err)
 	}
 	answers, err = p.evaluator.Read(&req, text)
 	if bad, invalid := errors.AsType[*evaluator.InvalidReply](err); invalid {
-		return ungradedAnswers(&req, bad.Class), nil
+		return ungradedAnswers(req.Criteria, bad.Class), nil
 	}
 	return answers, err
 }
@@ -309,12 +256,12 @@ func (j *judging) ungraded(req *judge.Request, err error) ([]judge.Answer, error
 		j.stop.now(stopService, err)
 		return nil, errStop
 	}
-	return ungradedAnswers(req, ce.Class), nil
+	return ungradedAnswers(req.Criteria, ce.Class), nil
 }
 
-func ungradedAnswers(req *judge.Request, class judge.Class) []judge.Answer {
-	out := make([]judge.Answer, len(req.Criteria))
-	for i, c := range req.Criteria {
+func ungradedAnswers(criteria []judge.Criterion, class judge.Class) []judge.Answer {
+	out := make([]judge.Answer, len(criteria))
+	for i, c := range criteria {
 		out[i] = judge.Answer{Criterion: c.ID, Verdict: judge.Ungraded, Reason: string(class)}
 	}
 	return out
@@ -322,8 +269,8 @@ func ungradedAnswers(req *judge.Request, class judge.Class) []judge.Answer {
 
 // reply is the masked text of the judge's reply: from the ledger if it was given before, else from a call that is in the ledger
 // before it counts.
-func (j *judging) reply(ctx context.Context, p *part, item *evaluator.Item, req *judge.Request, repair int) (string, error) {
-	key := j.key(p, item, req, repair)
+func (j *judging) reply(ctx context.Context, s *seat, p *part, item *evaluator.Item, req *judge.Request, repair int) (string, error) {
+	key := j.key(s, p, item, req, repair)
 	if rec, ok := j.ledger.Completed(key); ok {
 		j.mu.Lock()
 		j.fromLedger++
@@ -333,20 +280,20 @@ func (j *judging) reply(ctx context.Context, p *part, item *evaluator.Item, req 
 		}
 		return rec.Text, nil
 	}
-	reserved, ok := j.reserve(req)
+	reserved, ok := j.reserve(s, req)
 	if !ok {
 		j.stop.now(stopBudget, nil)
 		return "", errStop
 	}
 	var text string
 	var logErr error
-	_, err := j.caller.Do(ctx, req, func(a model.Attempt) {
-		rec := j.record(key, item, req, repair, a)
+	_, err := s.caller.Do(ctx, req, func(a model.Attempt) {
+		rec := j.record(s, key, item, req, repair, a)
 		if ctx.Err() != nil && a.Err != nil {
 			rec.State = ledger.StateAttempt // cut by the interrupt, whatever it looks like
 		}
 		text = rec.Text
-		j.settle(a, &reserved)
+		j.settle(s, a, &reserved)
 		if logErr == nil {
 			logErr = j.ledger.Append(rec)
 		}
@@ -365,9 +312,9 @@ func (j *judging) reply(ctx context.Context, p *part, item *evaluator.Item, req 
 	return text, err
 }
 
-func (j *judging) key(p *part, item *evaluator.Item, req *judge.Request, repair int) string {
+func (j *judging) key(s *seat, p *part, item *evaluator.Item, req *judge.Request, repair int) string {
 	v := &p.version
-	k := ledger.KeyParts{Identity: j.run.identity, Evaluator: v.Evaluator, Subject: item.Subject, PromptSHA256: v.PromptSHA256, RubricSHA256: v.RubricSHA256,
+	k := ledger.KeyParts{Identity: s.identity, Evaluator: v.Evaluator, Subject: item.Subject, PromptSHA256: v.PromptSHA256, RubricSHA256: v.RubricSHA256,
 		SchemaSHA256: v.SchemaSHA256, RenderingSHA256: item.RenderingSHA256, MaxTokens: req.MaxTokens, Repeat: req.Repeat, Repair: repair}
 	if repair > 0 {
 		k.RepairSHA256 = sha256Hex([]byte(req.RepairOf + "\x00" + req.RepairError))
@@ -375,9 +322,9 @@ func (j *judging) key(p *part, item *evaluator.Item, req *judge.Request, repair 
 	return ledger.Key(k)
 }
 
-func (j *judging) record(key string, item *evaluator.Item, req *judge.Request, repair int, a model.Attempt) ledger.Record {
+func (j *judging) record(s *seat, key string, item *evaluator.Item, req *judge.Request, repair int, a model.Attempt) ledger.Record {
 	rec := ledger.Record{Key: key, RequestSHA256: key, Evaluator: req.Evaluator, Subject: item.Subject, Repeat: req.Repeat, Repair: repair, Attempt: a.Number,
-		Model: j.run.identity.Model, Mode: j.run.identity.Mode, StopReason: a.StopReason, Usage: a.Usage, LatencyMicros: a.Latency.Microseconds(), ErrorClass: a.Class}
+		Model: s.identity.Model, Mode: s.identity.Mode, StopReason: a.StopReason, Usage: a.Usage, LatencyMicros: a.Latency.Microseconds(), ErrorClass: a.Class}
 	switch {
 	case a.Err == nil:
 		rec.State, rec.Text = ledger.StateReply, j.run.mask.String(a.Reply.Text, nil)
@@ -398,16 +345,16 @@ func finalFailure(c judge.Class) bool {
 }
 
 // reserve counts a call against the budgets before it is made.
-func (j *judging) reserve(req *judge.Request) (int64, bool) {
+func (j *judging) reserve(s *seat, req *judge.Request) (int64, bool) {
 	c := &j.run.cfg.Evaluate
 	in, out := int64(len(req.System)+len(req.User))/charsPerToken, int64(expectedReply)
 	var cost int64
-	if est := microUSD(j.price, j.priced, judge.Usage{InputTokens: &in, OutputTokens: &out}); est != nil {
+	if est := microUSD(s.price, s.priced, judge.Usage{InputTokens: &in, OutputTokens: &out}); est != nil {
 		cost = *est
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if c.BudgetCalls > 0 && j.calls >= c.BudgetCalls || c.BudgetUSD > 0 && j.priced && j.spent+cost > int64(c.BudgetUSD*1e6) {
+	if c.BudgetCalls > 0 && j.calls >= c.BudgetCalls || c.BudgetUSD > 0 && s.priced && j.spent+cost > int64(c.BudgetUSD*1e6) {
 		return 0, false
 	}
 	j.calls++ // the first attempt; settle counts further ones
@@ -416,13 +363,13 @@ func (j *judging) reserve(req *judge.Request) (int64, bool) {
 }
 
 // settle replaces what was reserved by what an attempt cost.
-func (j *judging) settle(a model.Attempt, reserved *int64) {
+func (j *judging) settle(s *seat, a model.Attempt, reserved *int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if a.Number > 1 {
 		j.calls++
 	}
-	if cost := microUSD(j.price, j.priced, a.Usage); cost != nil {
+	if cost := microUSD(s.price, s.priced, a.Usage); cost != nil {
 		j.spent += *cost - *reserved
 		*reserved = 0
 	}

@@ -3,89 +3,15 @@ package pipeline
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tracejury/tracejury/judge"
-	"github.com/tracejury/tracejury/judge/evaluator"
-	"github.com/tracejury/tracejury/judge/transcript"
 	"github.com/tracejury/tracejury/schema"
 )
 
-// question is one subject of one part, and everything that came back for it: one ballot a repeat.
-type question struct {
-	part      *part
-	subject   evaluator.Subject
-	candidate candidate
-	session   int             // place of its session in the sample
-	item      *evaluator.Item // nil: nothing to ask
-	ballots   [][]judge.Answer
-}
-
-// questions lists what is asked about the sample, in order: session by session, part by part.
-func (e *evaluateRun) questions(sample []candidate, subjects []evaluator.Subject) []question {
-	var out []question
-	for i, s := range subjects {
-		for _, p := range e.parts {
-			split := []evaluator.Subject{s}
-			if sp, ok := p.evaluator.(evaluator.Splitter); ok {
-				split = sp.Split(s)
-			}
-			for _, sub := range split {
-				out = append(out, question{part: p, subject: sub, candidate: sample[i], session: i})
-			}
-		}
-	}
-	return out
-}
-
 // asOfRun is the as-of of a run.
 func asOfRun(r schema.Run) time.Time { return time.Unix(0, r.AsOfUnixNano).UTC() }
-
-// vote merges the ballots of the repeats of one subject: per criterion the majority, ties unclear. A criterion is ungraded only
-// where no repeat graded it.
-func vote(ballots [][]judge.Answer) []judge.Answer {
-	if len(ballots) == 1 {
-		return ballots[0]
-	}
-	var out []judge.Answer
-	for i := range ballots[0] {
-		out = append(out, voteOne(ballots, ballots[0][i].Criterion, ballots[0][i].Item))
-	}
-	return out
-}
-
-func voteOne(ballots [][]judge.Answer, criterion, item string) judge.Answer {
-	counts := map[judge.Verdict]int{}
-	var answers []judge.Answer
-	for _, b := range ballots {
-		i := slices.IndexFunc(b, func(a judge.Answer) bool { return a.Criterion == criterion && a.Item == item })
-		if i < 0 {
-			continue
-		}
-		answers = append(answers, b[i])
-		if b[i].Verdict != judge.Ungraded {
-			counts[b[i].Verdict]++
-		}
-	}
-	best, n, tie := judge.Ungraded, 0, false
-	for _, v := range []judge.Verdict{judge.Met, judge.NotMet, judge.NotApplicable, judge.Unclear, judge.Scored} {
-		switch {
-		case counts[v] > n:
-			best, n, tie = v, counts[v], false
-		case counts[v] == n && n > 0:
-			tie = true
-		}
-	}
-	if tie {
-		return judge.Answer{Criterion: criterion, Item: item, Verdict: judge.Unclear, Label: "tie"}
-	}
-	for _, a := range answers {
-		if a.Verdict == best {
-			return a
-		}
-	}
-	return judge.Answer{Criterion: criterion, Item: item, Verdict: judge.Ungraded, Reason: string(judge.ClassUnknown)}
-}
 
 // runRows is what one evaluator's part of a run writes.
 type runRows struct {
@@ -99,18 +25,26 @@ type runRows struct {
 // rowsOf makes the rows of one part's attempted subjects.
 func (e *evaluateRun) rowsOf(p *part, questions []question) runRows {
 	var out runRows
+	safety := map[string]bool{}
+	for _, c := range p.version.Rubric.Criteria {
+		safety[c.ID] = c.Safety
+	}
 	for i := range questions {
 		r := &questions[i]
 		if r.part != p {
 			continue
 		}
-		final := vote(r.ballots)
+		final := vote(r.ballots, safety, e.cfg.Evaluate.SafetyUnanimous)
 		if len(r.ballots) > 1 {
-			for n, b := range r.ballots {
-				e.addBallot(&out, r, b, int32(n), "one")
+			for _, b := range r.ballots {
+				id := &e.panel[b.seat].identity
+				e.addBallot(&out, r, safety, b.answers, ballotKind{vote: "one", repeat: int32(b.repeat), model: id.Model, mode: id.Mode})
 			}
 		}
-		e.addBallot(&out, r, final, 0, "final")
+		if r.suspected {
+			final = suspect(final)
+		}
+		e.addBallot(&out, r, safety, final, ballotKind{vote: "final", model: strings.Join(e.models(), "+"), mode: e.modes()})
 		g := p.evaluator.Grade(final)
 		row := schema.Grade{RunID: e.runID, Evaluator: p.version.Evaluator, Subject: r.subject.ID, Tenant: r.candidate.row.Tenant, SubjectKind: r.subject.Kind,
 			SessionKey: r.candidate.row.SessionKey, SubjectRevision: r.subject.Revision, Dt: r.candidate.dt, Service: r.candidate.row.Service,
@@ -127,31 +61,43 @@ func (e *evaluateRun) rowsOf(p *part, questions []question) runRows {
 	return out
 }
 
-func (e *evaluateRun) addBallot(out *runRows, r *question, answers []judge.Answer, repeat int32, kind string) {
-	rendering, shown := "", ""
-	if r.item != nil {
-		rendering, shown = r.item.RenderingSHA256, r.item.Transcript
+// FindingInjection marks a session that holds what looks written for a judge. It changes no verdict.
+const FindingInjection = "injection_suspected"
+
+// suspect puts the mark where it is looked for: with the criterion on untrusted content, else with the first.
+func suspect(answers []judge.Answer) []judge.Answer {
+	at := max(0, slices.IndexFunc(answers, func(a judge.Answer) bool { return a.Criterion == "untrusted_content_not_obeyed" }))
+	out := slices.Clone(answers)
+	if at < len(out) {
+		out[at].Findings = append(slices.Clone(out[at].Findings), FindingInjection)
 	}
-	v, safety := &r.part.version, map[string]bool{}
-	for _, c := range v.Rubric.Criteria {
-		safety[c.ID] = c.Safety
-	}
+	return out
+}
+
+// ballotKind is what of a row of verdicts says whose it is.
+type ballotKind struct {
+	vote        string // one, final
+	repeat      int32
+	model, mode string
+}
+
+func (e *evaluateRun) addBallot(out *runRows, r *question, safety map[string]bool, answers []judge.Answer, k ballotKind) {
+	v := &r.part.version
 	for _, a := range answers {
 		out.verdicts = append(out.verdicts, schema.Verdict{
-			RunID: e.runID, Evaluator: v.Evaluator, Subject: r.subject.ID, Criterion: a.Criterion, Item: a.Item, Repeat: repeat,
-			JudgeModel: e.identity.Model, Vote: kind, Tenant: r.candidate.row.Tenant, SubjectKind: r.subject.Kind,
+			RunID: e.runID, Evaluator: v.Evaluator, Subject: r.subject.ID, Criterion: a.Criterion, Item: a.Item, Repeat: k.repeat,
+			JudgeModel: k.model, Vote: k.vote, Tenant: r.candidate.row.Tenant, SubjectKind: r.subject.Kind,
 			SessionKey: r.candidate.row.SessionKey, SubjectRevision: r.subject.Revision, SpanID: r.subject.SpanID, Service: r.candidate.row.Service,
 			Agent: r.candidate.row.Agent, Harness: r.candidate.row.Harness, Skill: r.subject.Skill, Safety: safety[a.Criterion], Verdict: string(a.Verdict),
 			Label: a.Label, Score: a.Score, Pass: a.Pass, Coverage: a.Coverage, EvidenceSteps: int32s(a.EvidenceSteps), Findings: a.Findings,
-			UngradedReason: a.Reason, JudgeMode: e.identity.Mode, PromptVersion: v.PromptVersion, PromptSHA256: v.PromptSHA256,
-			RubricSHA256: v.RubricSHA256, RenderingSHA256: rendering,
+			UngradedReason: a.Reason, JudgeMode: k.mode, PromptVersion: v.PromptVersion, PromptSHA256: v.PromptSHA256,
+			RubricSHA256: v.RubricSHA256, RenderingSHA256: r.rendering,
 		})
-		if a.Explanation == "" && a.Steps == "" {
+		if a.Explanation == "" && a.Withheld == "" && a.Steps == "" {
 			continue
 		}
 		x := schema.Explanation{RunID: e.runID, Evaluator: v.Evaluator, Subject: r.subject.ID, Criterion: a.Criterion, Item: a.Item,
-			Repeat: repeat, JudgeModel: e.identity.Model, Vote: kind, Steps: a.Steps}
-		x.Explanation, x.Withheld = transcript.Explanation(a.Explanation, shown, e.maskText)
+			Repeat: k.repeat, JudgeModel: k.model, Vote: k.vote, Steps: a.Steps, Explanation: a.Explanation, Withheld: a.Withheld}
 		out.explanations = append(out.explanations, x)
 	}
 }

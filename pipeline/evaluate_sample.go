@@ -6,8 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/tracejury/tracejury/judge"
@@ -119,7 +117,9 @@ type runIdentity struct {
 	Agent       string              `json:"agent"`
 	Seed        string              `json:"seed"`
 	Repeat      int                 `json:"repeat"`
-	Sample      [][2]string         `json:"sample"` // (subject, revision) in sample order
+	Panel       []judge.Identity    `json:"panel,omitempty"`            // further judges
+	Unanimous   bool                `json:"safety_unanimous,omitempty"` //
+	Sample      [][2]string         `json:"sample"`                     // (subject, revision) in sample order
 }
 
 type evaluatorIdentity struct {
@@ -148,44 +148,4 @@ func hashJSON(v any) string {
 	}
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
-}
-
-// loadSubjects reads the steps and skills of the sampled sessions, object by object.
-func (e *evaluateRun) loadSubjects(ctx context.Context, sample []candidate) ([]evaluator.Subject, error) {
-	subjects := make([]evaluator.Subject, len(sample))
-	byObject := map[string][]int{}
-	var order []string
-	for i, c := range sample {
-		subjects[i] = evaluator.Subject{Kind: "session", ID: c.row.SessionKey, Revision: c.row.Revision, Session: &sample[i].row}
-		rest := strings.TrimPrefix(c.key, schema.Sessions.Name)
-		if byObject[rest] == nil {
-			order = append(order, rest)
-		}
-		byObject[rest] = append(byObject[rest], i)
-	}
-	slices.Sort(order)
-	for _, rest := range order {
-		steps, _, err := table.Read[schema.Step](ctx, e.root.Store, schema.Steps.Name+rest)
-		if err != nil {
-			return nil, fmt.Errorf("read steps: %w", err)
-		}
-		skills, _, err := table.Read[schema.Skill](ctx, e.root.Store, schema.Skills.Name+rest)
-		if err != nil {
-			return nil, fmt.Errorf("read skills: %w", err)
-		}
-		for _, i := range byObject[rest] {
-			s := &subjects[i]
-			for _, st := range steps {
-				if st.SessionKey == s.ID {
-					s.Steps = append(s.Steps, st)
-				}
-			}
-			for _, sk := range skills {
-				if sk.SessionKey == s.ID {
-					s.Skills = append(s.Skills, sk)
-				}
-			}
-		}
-	}
-	return subjects, nil
 }

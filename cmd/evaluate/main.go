@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/tracejury/tracejury/pipeline"
@@ -29,7 +30,8 @@ type job struct {
 	Label       string   `help:"A name to find the run by." placeholder:"TEXT"`
 	Seed        string   `help:"Seed of the sample; the date of as-of by default." placeholder:"TEXT"`
 	Repeat      int      `help:"Ask every question N times." placeholder:"N"`
-	Judge       string   `help:"rules, bedrock:<model id> or openai:<base url>#<model>." placeholder:"JUDGE" env:"TRACEJURY_JUDGE"`
+	Judge       []string `help:"rules, bedrock:<model id>, anthropic:<model>, openai:<base url>#<model> and more; several are a panel that votes." placeholder:"JUDGE" env:"TRACEJURY_JUDGE"`
+	Unanimous   bool     `name:"safety-unanimous" help:"One not met of a panel or of repeats is enough for a criterion of safety."`
 	Rubric      string   `help:"A built-in rubric or a YAML file." placeholder:"NAME|FILE"`
 	PrintRubric string   `help:"Print a built-in rubric, to start one of your own from." placeholder:"NAME"`
 	Concurrency int      `help:"Calls in flight at most." placeholder:"N"`
@@ -55,7 +57,8 @@ func (j *job) Run(ctx context.Context, log *slog.Logger, stdout io.Writer) (any,
 	cli.Over(&e.Label, j.Label)
 	cli.Over(&e.Seed, j.Seed)
 	cli.Over(&e.Repeat, j.Repeat)
-	cli.Over(&e.Judge, j.Judge)
+	cli.Over(&e.Judge, strings.Join(j.Judge, ","))
+	cli.Over(&e.SafetyUnanimous, j.Unanimous)
 	cli.Over(&e.Rubric, j.Rubric)
 	cli.Over(&e.Concurrency, j.Concurrency)
 	cli.Over(&e.BudgetUSD, j.BudgetUSD)

@@ -33,6 +33,12 @@ type Splitter interface {
 	Split(session Subject) []Subject
 }
 
+// Merger is implemented by evaluators that ask about a long subject part by part: it makes one list of answers of the lists of
+// the parts.
+type Merger interface {
+	Merge(parts [][]judge.Answer) []judge.Answer
+}
+
 // Version is what of an evaluator enters the run id and every row.
 type Version struct {
 	Evaluator     string // session
@@ -52,6 +58,8 @@ type Item struct {
 	RenderingSHA256 string        `json:"rendering_sha256"` // of this subject's rendered transcript, without the nonce
 	Reductions      []string      `json:"reductions"`       // what the ladder cut, in order
 	Transcript      string        `json:"transcript"`       // plain text of what the judge was shown, to check explanations for quotation
+	Suspected       bool          `json:"suspected"`        // holds what looks written for a judge; changes no verdict
+	More            []Item        `json:"more,omitempty"`   // further parts of a subject that is too long for one question: see Merger
 }
 
 // Evaluator turns subjects into questions and replies into answers. Implementations are safe for concurrent use.
