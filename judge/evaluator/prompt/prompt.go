@@ -17,6 +17,7 @@ import (
 	"text/template"
 
 	"github.com/tracejury/tracejury/judge"
+	"github.com/tracejury/tracejury/judge/evaluator"
 )
 
 // Version of the templates.
@@ -57,6 +58,14 @@ func Load(files fs.FS, suffix string) (*Set, error) {
 		texts = append(texts, string(text))
 	}
 	return &Set{System: parsed[0], User: parsed[1], SHA256: Hash(texts...)}, nil
+}
+
+// Version is what identifies an evaluator with these prompts. rendering is the hash of how it shows its subjects.
+func (s *Set) Version(name, kind string, rubric judge.Rubric, schema, rendering string) evaluator.Version {
+	return evaluator.Version{
+		Evaluator: name, Kind: kind, PromptVersion: Version, PromptSHA256: s.SHA256, Rubric: rubric, RubricSHA256: rubric.SHA256(),
+		SchemaSHA256: Hash(schema), Rendering: rendering,
+	}
 }
 
 // Fill executes a template.

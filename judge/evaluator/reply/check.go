@@ -1,6 +1,7 @@
 package reply
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,6 +32,22 @@ func Whole(text string, keys ...string) (Object, error) {
 		return nil, Invalid(judge.ClassSchema, err)
 	}
 	return o, nil
+}
+
+// One reads a reply that is one answer. What answer finds wrong is a fault of the reply's form unless it says otherwise.
+func One(text string, answer func(Object) (judge.Answer, error), keys ...string) ([]judge.Answer, error) {
+	o, err := Whole(text, keys...)
+	if err != nil {
+		return nil, err
+	}
+	a, err := answer(o)
+	if _, told := errors.AsType[*evaluator.InvalidReply](err); told {
+		return nil, err
+	}
+	if err != nil {
+		return nil, Invalid(judge.ClassSchema, err)
+	}
+	return []judge.Answer{a}, nil
 }
 
 // Enum is the text at key, one of allowed.

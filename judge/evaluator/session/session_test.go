@@ -2,9 +2,6 @@ package session_test
 
 import (
 	"errors"
-	"flag"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,11 +10,10 @@ import (
 
 	"github.com/tracejury/tracejury/judge"
 	"github.com/tracejury/tracejury/judge/evaluator"
+	"github.com/tracejury/tracejury/judge/evaluator/evaluatortest"
 	"github.com/tracejury/tracejury/judge/evaluator/session"
 	"github.com/tracejury/tracejury/schema"
 )
-
-var update = flag.Bool("update", false, "rewrite golden files")
 
 const nonce = "7f3a90bc11d2"
 
@@ -65,21 +61,7 @@ func mustItem(tb testing.TB, e *session.Evaluator, s evaluator.Subject) *evaluat
 
 func TestItem_GoldenPrompts(t *testing.T) {
 	item := mustItem(t, mustNew(t, session.Options{}), denied())
-	for name, got := range map[string]string{"system.txt": item.Request.System, "user.txt": item.Request.User, "schema.json": item.Request.Schema} {
-		path := filepath.Join("testdata", name)
-		if *update {
-			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got != string(want) {
-			t.Errorf("%s differs from its golden file (a changed prompt needs a new version; rewrite with -update):\n%s", name, got)
-		}
-	}
+	evaluatortest.Golden(t, map[string]string{"system.txt": item.Request.System, "user.txt": item.Request.User, "schema.json": item.Request.Schema})
 }
 
 func TestItem_OrderHangsOnTheSubjectOnly(t *testing.T) {

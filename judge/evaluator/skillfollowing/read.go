@@ -62,25 +62,25 @@ func Contradicts(score float64, steps []Step) bool {
 
 // Read checks a reply. Coverage is computed here and is the judge's only by its statuses.
 func (e *Evaluator) Read(req *judge.Request, text string) ([]judge.Answer, error) {
-	o, err := reply.Whole(text, "steps", "reason", "rating")
-	if err != nil {
-		return nil, err
-	}
+	return reply.One(text, func(o reply.Object) (judge.Answer, error) { return e.read(req, o) }, "steps", "reason", "rating")
+}
+
+func (e *Evaluator) read(req *judge.Request, o reply.Object) (judge.Answer, error) {
 	steps, err := e.steps(req, o)
 	if err != nil {
-		return nil, reply.Invalid(judge.ClassSchema, err)
+		return judge.Answer{}, err
 	}
 	rating, err := o.Enum("the reply", "rating", e.ratings)
 	if err != nil {
-		return nil, reply.Invalid(judge.ClassSchema, err)
+		return judge.Answer{}, err
 	}
 	why, err := o.Text("the reply", "reason", reply.MaxReason)
 	if err != nil {
-		return nil, reply.Invalid(judge.ClassSchema, err)
+		return judge.Answer{}, err
 	}
 	a, err := e.answer(req, steps, rating)
 	if err != nil {
-		return nil, reply.Invalid(judge.ClassContradict, err)
+		return judge.Answer{}, reply.Invalid(judge.ClassContradict, err)
 	}
 	a.Explanation = why
 	if e.opts.Compat {
@@ -89,14 +89,14 @@ func (e *Evaluator) Read(req *judge.Request, text string) ([]judge.Answer, error
 	if len(steps) > 0 {
 		b, err := json.Marshal(steps)
 		if err != nil {
-			return nil, fmt.Errorf("skill following evaluator: encode steps: %w", err)
+			return judge.Answer{}, fmt.Errorf("encode steps: %w", err)
 		}
 		a.Steps = string(b)
 	}
 	if body(req).Note == FindingTruncated {
 		a.Findings = append(a.Findings, FindingTruncated)
 	}
-	return []judge.Answer{a}, nil
+	return a, nil
 }
 
 // body is the line that tells of the skill.
@@ -148,7 +148,7 @@ func (e *Evaluator) steps(req *judge.Request, o reply.Object) ([]Step, error) {
 // stepText makes a step's words fit to be stored: masked, short, and no quotation of the session. The skill's own words are
 // none: they name the step.
 func (e *Evaluator) stepText(text, plain string) string {
-	text = invocation.Clip(strings.TrimSpace(transcript.Text(text, e.rendering(""))), maxStepText)
+	text = invocation.Clip(strings.TrimSpace(transcript.Text(text, e.opts.Rendering("", 0))), maxStepText)
 	if transcript.Quotes(text, plain) {
 		return "(withheld: a quotation of the session)"
 	}

@@ -38,17 +38,8 @@ const (
 //go:embed prompts/v0/*.tmpl
 var prompts embed.FS
 
-// Options tunes an [Evaluator]. The zero value is right for models with a window of 200,000 tokens.
-type Options struct {
-	Mode   invocation.Mode // one subject a skill, or one an invocation; "" means a skill
-	Compat bool            // as Strands: no way to say unclear, steps need no evidence, reasons carry everything
-
-	Budget      int                 // tokens of skill and record; 0 means transcript.DefaultBudget
-	Tokens      func(string) int    // nil means a token per 3 bytes
-	Mask        func(string) string // nil shows text as it was stored
-	MaskVersion string              // names what Mask does
-	MaxTokens   int                 // of a reply; 0 means 8192: room for thinking
-}
+// Options tunes an [Evaluator].
+type Options = invocation.Options
 
 // Evaluator asks about skills that were followed or not.
 type Evaluator struct {
@@ -103,11 +94,7 @@ func New(rubric judge.Rubric, opts Options) (*Evaluator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("skill following evaluator: %w", err)
 	}
-	e.version = evaluator.Version{
-		Evaluator: Name, Kind: "skill", PromptVersion: prompt.Version, PromptSHA256: e.prompts.SHA256, Rubric: rubric, RubricSHA256: rubric.SHA256(),
-		SchemaSHA256: prompt.Hash(e.schema),
-		Rendering:    prompt.Hash(e.rendering("").SettingsSHA256(), string(cmp.Or(opts.Mode, invocation.PerSkill)), fmt.Sprint("compat ", opts.Compat)),
-	}
+	e.version = e.prompts.Version(Name, "skill", rubric, e.schema, opts.SHA256())
 	return e, nil
 }
 
@@ -117,10 +104,6 @@ func (e *Evaluator) Version() evaluator.Version { return e.version }
 // Split names the skills of a session, whoever chose them.
 func (e *Evaluator) Split(session evaluator.Subject) []evaluator.Subject {
 	return invocation.Split(session, e.opts.Mode, invocation.Any)
-}
-
-func (e *Evaluator) rendering(nonce string) transcript.Options {
-	return transcript.Options{Nonce: nonce, Budget: e.opts.Budget, Tokens: e.opts.Tokens, Mask: e.opts.Mask, MaskVersion: e.opts.MaskVersion}
 }
 
 // Item asks about one skill. A skill that was refused, or whose body was not recorded, gave no instructions to follow.
@@ -133,7 +116,7 @@ func (e *Evaluator) Item(s evaluator.Subject, nonce string) (*evaluator.Item, []
 		if l != nil && e.opts.Compat {
 			why = l.Skill + ": " + why
 		}
-		return nil, invocation.NotApplicable(e.criterion.ID, finding, transcript.Text(why, e.rendering("")), e.opts.Compat), nil
+		return nil, invocation.NotApplicable(e.criterion.ID, finding, transcript.Text(why, e.opts.Rendering("", 0)), e.opts.Compat), nil
 	}
 	item, err := e.question(&s, l, nonce)
 	if err != nil {
@@ -170,7 +153,7 @@ const (
 )
 
 func (e *Evaluator) question(s *evaluator.Subject, l *invocation.Load, nonce string) (*evaluator.Item, error) {
-	opts := e.rendering(nonce)
+	opts := e.opts.Rendering(nonce, 0)
 	whole := strings.TrimSpace(transcript.Text(l.Row.Body, opts))
 	body := invocation.Clip(whole, maxBody)
 	name := invocation.Clip(transcript.Text(l.Skill, opts), 200)
@@ -200,7 +183,7 @@ func (e *Evaluator) question(s *evaluator.Subject, l *invocation.Load, nonce str
 			lines[i].Text = strings.ReplaceAll(lines[i].Text, whole, "(the instructions of the skill)")
 		}
 	}
-	opts.Budget = max(1000, cmp.Or(e.opts.Budget, transcript.DefaultBudget)-len(inside)/3)
+	opts = e.opts.Rendering(nonce, len(inside))
 	shown, err := transcript.RenderLines(lines, in, opts)
 	if err != nil {
 		return nil, err

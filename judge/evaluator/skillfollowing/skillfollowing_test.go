@@ -12,7 +12,6 @@ import (
 	"github.com/tracejury/tracejury/judge"
 	"github.com/tracejury/tracejury/judge/evaluator"
 	"github.com/tracejury/tracejury/judge/evaluator/evaluatortest"
-	"github.com/tracejury/tracejury/judge/evaluator/invocation"
 	it "github.com/tracejury/tracejury/judge/evaluator/invocation/invocationtest"
 	"github.com/tracejury/tracejury/judge/evaluator/skillfollowing"
 )
@@ -26,25 +25,14 @@ func mustNew(tb testing.TB, opts skillfollowing.Options) *skillfollowing.Evaluat
 	return e
 }
 
-func sessions() []evaluator.Subject {
-	return []evaluator.Subject{it.Loaded(), it.Refused(), it.Retried(), it.Two(), it.NothingInvoked(), it.NothingAvailable(), it.Unrecorded(), it.Withheld(), it.NoSteps()}
-}
-
 func TestContract(t *testing.T) {
-	for name, opts := range map[string]skillfollowing.Options{
-		"per skill": {}, "per invocation": {Mode: invocation.PerLoad}, "strands": {Compat: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			e := mustNew(t, opts)
-			evaluatortest.Run(t, e, it.Split(e, sessions()...))
-		})
-	}
+	it.Contract(t, func(opts skillfollowing.Options) *skillfollowing.Evaluator { return mustNew(t, opts) })
 }
 
 func TestItem_GoldenPrompts(t *testing.T) {
 	e, compat := mustNew(t, skillfollowing.Options{}), mustNew(t, skillfollowing.Options{Compat: true})
 	loaded := it.Item(t, e, e.Split(it.Loaded())[0])
-	it.Golden(t, map[string]string{
+	evaluatortest.Golden(t, map[string]string{
 		"system.txt": loaded.Request.System, "user.txt": loaded.Request.User, "schema.json": loaded.Request.Schema,
 		"system-strands.txt": it.Item(t, compat, compat.Split(it.Loaded())[0]).Request.System,
 	})
@@ -99,16 +87,7 @@ func TestRead(t *testing.T) {
 		"coverage as well":  {e, strings.Replace(reply("Fully Followed", three()...), "{", `{"coverage":1,`, 1), `unknown key "coverage"`},
 		"an extra step key": {e, strings.Replace(reply("Fully Followed", three()...), `"step":"sort"`, `"step":"sort","why":"x"`, 1), `unknown key "why"`},
 	} {
-		answers, err := tc.ev.Read(req, tc.text)
-		if tc.want == "" {
-			if err != nil || len(answers) != 1 {
-				t.Errorf("%s: %v %v", name, answers, err)
-			}
-			continue
-		}
-		if bad, ok := errors.AsType[*evaluator.InvalidReply](err); !ok || bad.Class != judge.ClassSchema || !strings.Contains(bad.Message, tc.want) {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) { it.Read(t, tc.ev, req, tc.text, judge.ClassSchema, tc.want) })
 	}
 }
 

@@ -12,15 +12,7 @@ import (
 
 // Read checks a reply. The explanation is put together here from the dimensions, so that it always covers each of them.
 func (e *Evaluator) Read(req *judge.Request, text string) ([]judge.Answer, error) {
-	o, err := reply.Whole(text, "dimensions", "findings", "rating")
-	if err != nil {
-		return nil, err
-	}
-	a, err := e.answer(req, o)
-	if err != nil {
-		return nil, reply.Invalid(judge.ClassSchema, err)
-	}
-	return []judge.Answer{a}, nil
+	return reply.One(text, func(o reply.Object) (judge.Answer, error) { return e.answer(req, o) }, "dimensions", "findings", "rating")
 }
 
 func (e *Evaluator) answer(req *judge.Request, o reply.Object) (judge.Answer, error) {

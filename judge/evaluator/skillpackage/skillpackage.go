@@ -101,11 +101,8 @@ func New(rubric judge.Rubric, opts Options) (*Evaluator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("skill package evaluator: %w", err)
 	}
-	e.version = evaluator.Version{
-		Evaluator: e.criterion.ID, Kind: "skill_package", PromptVersion: prompt.Version, PromptSHA256: e.prompts.SHA256, Rubric: rubric,
-		RubricSHA256: rubric.SHA256(), SchemaSHA256: prompt.Hash(e.schema),
-		Rendering: prompt.Hash(transcript.Options{MaskVersion: opts.MaskVersion}.SettingsSHA256(), e.opts.Language, fmt.Sprint("most ", maxShown)),
-	}
+	rendering := prompt.Hash(transcript.Options{MaskVersion: opts.MaskVersion}.SettingsSHA256(), e.opts.Language, fmt.Sprint("most ", maxShown))
+	e.version = e.prompts.Version(e.criterion.ID, "skill_package", rubric, e.schema, rendering)
 	return e, nil
 }
 

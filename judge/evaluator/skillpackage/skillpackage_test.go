@@ -1,7 +1,6 @@
 package skillpackage_test
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -74,7 +73,7 @@ func TestItem_GoldenPrompts(t *testing.T) {
 		item := it.Item(t, mustNew(t, r, skillpackage.Options{}), subject(t, p))
 		files[r+".system.txt"], files[r+".user.txt"] = item.Request.System, item.Request.User
 	}
-	it.Golden(t, files)
+	evaluatortest.Golden(t, files)
 }
 
 // reply answers with one assessment for all dimensions.
@@ -109,16 +108,7 @@ func TestRead(t *testing.T) {
 		"unknown finding":         {e, reply(relevance, "1", `"slow"`, "Good match"), "findings[0] is none of"},
 		"no assessment":           {e, strings.Replace(reply(relevance, "1", "", "Good match"), "about coverage.", "", 1), "assessment is empty"},
 	} {
-		answers, err := tc.ev.Read(req, tc.text)
-		if tc.want == "" {
-			if err != nil || len(answers) != 1 {
-				t.Errorf("%s: %v %v", name, answers, err)
-			}
-			continue
-		}
-		if bad, ok := errors.AsType[*evaluator.InvalidReply](err); !ok || bad.Class != judge.ClassSchema || !strings.Contains(bad.Message, tc.want) {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) { it.Read(t, tc.ev, req, tc.text, judge.ClassSchema, tc.want) })
 	}
 }
 

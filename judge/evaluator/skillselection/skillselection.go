@@ -35,17 +35,8 @@ const passAt = 1.0
 //go:embed prompts/v0/*.tmpl
 var prompts embed.FS
 
-// Options tunes an [Evaluator]. The zero value is right for models with a window of 200,000 tokens.
-type Options struct {
-	Mode   invocation.Mode // one subject a skill, or one an invocation; "" means a skill
-	Compat bool            // as Strands: the whole session and its first request, and no way to say unclear
-
-	Budget      int                 // tokens of the record; 0 means transcript.DefaultBudget
-	Tokens      func(string) int    // nil means a token per 3 bytes
-	Mask        func(string) string // nil shows text as it was stored
-	MaskVersion string              // names what Mask does
-	MaxTokens   int                 // of a reply; 0 means 4096: room for thinking
-}
+// Options tunes an [Evaluator].
+type Options = invocation.Options
 
 // Evaluator asks about choices of skills.
 type Evaluator struct {
@@ -97,11 +88,7 @@ func New(rubric judge.Rubric, opts Options) (*Evaluator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("skill selection evaluator: %w", err)
 	}
-	e.version = evaluator.Version{
-		Evaluator: Name, Kind: "skill", PromptVersion: prompt.Version, PromptSHA256: e.prompts.SHA256, Rubric: rubric, RubricSHA256: rubric.SHA256(),
-		SchemaSHA256: prompt.Hash(e.schema),
-		Rendering:    prompt.Hash(e.rendering("").SettingsSHA256(), string(cmp.Or(opts.Mode, invocation.PerSkill)), fmt.Sprint("compat ", opts.Compat)),
-	}
+	e.version = e.prompts.Version(Name, "skill", rubric, e.schema, opts.SHA256())
 	return e, nil
 }
 
@@ -111,10 +98,6 @@ func (e *Evaluator) Version() evaluator.Version { return e.version }
 // Split names the skills that the agent asked for.
 func (e *Evaluator) Split(session evaluator.Subject) []evaluator.Subject {
 	return invocation.Split(session, e.opts.Mode, invocation.ByAgent)
-}
-
-func (e *Evaluator) rendering(nonce string) transcript.Options {
-	return transcript.Options{Nonce: nonce, Budget: e.opts.Budget, Tokens: e.opts.Tokens, Mask: e.opts.Mask, MaskVersion: e.opts.MaskVersion}
 }
 
 // Item asks about one skill. Where nothing was invoked, or nothing of the session is recorded, nothing is asked.
@@ -226,13 +209,13 @@ func truth(yes bool) judge.Truth {
 }
 
 func (e *Evaluator) question(s *evaluator.Subject, v *view, nonce string) (*evaluator.Item, error) {
-	opts := e.rendering(nonce)
+	opts := e.opts.Rendering(nonce, 0)
 	data, plain, lines := e.decision(v, opts)
 	decision, body, err := transcript.Block(nonce, data...)
 	if err != nil {
 		return nil, err
 	}
-	opts.Budget = max(1000, cmp.Or(e.opts.Budget, transcript.DefaultBudget)-len(body)/3)
+	opts = e.opts.Rendering(nonce, len(body))
 	shown, err := transcript.Render(v.input, opts)
 	if err != nil {
 		return nil, err
@@ -323,15 +306,7 @@ func (e *Evaluator) decision(v *view, opts transcript.Options) (data []any, plai
 
 // Read checks a reply.
 func (e *Evaluator) Read(req *judge.Request, text string) ([]judge.Answer, error) {
-	o, err := reply.Whole(text, "evidence_steps", "reason", "verdict")
-	if err != nil {
-		return nil, err
-	}
-	a, err := e.answer(req, o)
-	if err != nil {
-		return nil, reply.Invalid(judge.ClassSchema, err)
-	}
-	return []judge.Answer{a}, nil
+	return reply.One(text, func(o reply.Object) (judge.Answer, error) { return e.answer(req, o) }, "evidence_steps", "reason", "verdict")
 }
 
 func (e *Evaluator) answer(req *judge.Request, o reply.Object) (judge.Answer, error) {

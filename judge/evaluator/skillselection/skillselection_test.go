@@ -1,15 +1,10 @@
 package skillselection_test
 
 import (
-	"errors"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/tracejury/tracejury/judge"
-	"github.com/tracejury/tracejury/judge/evaluator"
-	"github.com/tracejury/tracejury/judge/evaluator/evaluatortest"
-	"github.com/tracejury/tracejury/judge/evaluator/invocation"
 	it "github.com/tracejury/tracejury/judge/evaluator/invocation/invocationtest"
 	"github.com/tracejury/tracejury/judge/evaluator/skillselection"
 )
@@ -23,26 +18,15 @@ func mustNew(tb testing.TB, opts skillselection.Options) *skillselection.Evaluat
 	return e
 }
 
-func sessions() []evaluator.Subject {
-	return []evaluator.Subject{it.Loaded(), it.Refused(), it.Retried(), it.Two(), it.NothingInvoked(), it.NothingAvailable(), it.Unrecorded(), it.Withheld(), it.NoSteps()}
-}
-
 func TestContract(t *testing.T) {
-	for name, opts := range map[string]skillselection.Options{
-		"per skill": {}, "per invocation": {Mode: invocation.PerLoad}, "strands": {Compat: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			e := mustNew(t, opts)
-			evaluatortest.Run(t, e, it.Split(e, sessions()...))
-		})
-	}
+	it.Contract(t, func(opts skillselection.Options) *skillselection.Evaluator { return mustNew(t, opts) })
 }
 
 func TestItem_GoldenPrompts(t *testing.T) {
 	e, compat := mustNew(t, skillselection.Options{}), mustNew(t, skillselection.Options{Compat: true})
 	loaded := it.Item(t, e, e.Split(it.Loaded())[0])
 	strands := it.Item(t, compat, compat.Split(it.Refused())[0])
-	it.Golden(t, map[string]string{
+	evaluatortest.Golden(t, map[string]string{
 		"system.txt": loaded.Request.System, "user.txt": loaded.Request.User, "schema.json": loaded.Request.Schema,
 		"system-strands.txt": strands.Request.System, "user-refused-strands.txt": strands.Request.User,
 	})
@@ -89,16 +73,7 @@ func TestRead(t *testing.T) {
 		"score as well":   {e, strings.Replace(reply("Yes"), "{", `{"score":1,`, 1), `unknown key "score"`},
 		"lacks a verdict": {e, `{"evidence_steps":[],"reason":"r"}`, `lacks the key "verdict"`},
 	} {
-		answers, err := tc.ev.Read(req, tc.text)
-		if tc.want == "" {
-			if err != nil || len(answers) != 1 || !slices.Equal(answers[0].EvidenceSteps, []int{4}) {
-				t.Errorf("%s: %v %v", name, answers, err)
-			}
-			continue
-		}
-		if bad, ok := errors.AsType[*evaluator.InvalidReply](err); !ok || bad.Class != judge.ClassSchema || !strings.Contains(bad.Message, tc.want) {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) { it.Read(t, tc.ev, req, tc.text, judge.ClassSchema, tc.want) })
 	}
 }
 

@@ -104,10 +104,8 @@ func New(rubric judge.Rubric, opts Options) (*Evaluator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tool description evaluator: %w", err)
 	}
-	e.version = evaluator.Version{
-		Evaluator: Name, Kind: "tool", PromptVersion: prompt.Version, PromptSHA256: e.prompts.SHA256, Rubric: rubric, RubricSHA256: rubric.SHA256(),
-		SchemaSHA256: prompt.Hash(e.schema), Rendering: prompt.Hash(transcript.Options{MaskVersion: opts.MaskVersion}.SettingsSHA256(), fmt.Sprint("most ", maxText, maxParameters)),
-	}
+	rendering := prompt.Hash(transcript.Options{MaskVersion: opts.MaskVersion}.SettingsSHA256(), fmt.Sprint("most ", maxText, maxParameters))
+	e.version = e.prompts.Version(Name, "tool", rubric, e.schema, rendering)
 	return e, nil
 }
 

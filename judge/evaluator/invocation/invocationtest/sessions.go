@@ -1,42 +1,21 @@
-// Package invocationtest holds small invented sessions with skills, and a golden check for prompts, for the tests of
+// Package invocationtest holds small invented sessions with skills, with the checks that their evaluators share, for the tests of
 // evaluators.
 package invocationtest
 
 import (
-	"flag"
-	"os"
-	"path/filepath"
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/tracejury/tracejury/judge"
 	"github.com/tracejury/tracejury/judge/evaluator"
+	"github.com/tracejury/tracejury/judge/evaluator/evaluatortest"
+	"github.com/tracejury/tracejury/judge/evaluator/invocation"
 	"github.com/tracejury/tracejury/schema"
 )
 
 // Nonce of tests.
 const Nonce = "7f3a90bc11d2"
-
-var update = flag.Bool("update", false, "rewrite golden files")
-
-// Golden compares texts with files below testdata.
-func Golden(t *testing.T, files map[string]string) {
-	t.Helper()
-	for name, got := range files {
-		path := filepath.Join("testdata", name)
-		if *update {
-			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got != string(want) {
-			t.Errorf("%s differs from its golden file (a changed prompt needs a new version; rewrite with -update):\n%s", name, got)
-		}
-	}
-}
 
 // Rubric is a built-in rubric.
 func Rubric(tb testing.TB, name string) judge.Rubric {
@@ -194,4 +173,38 @@ func Answer(tb testing.TB, ev evaluator.Evaluator, s evaluator.Subject) judge.An
 		tb.Fatalf("subject %s: item %v, answers %v, error %v", s.ID, item, answers, err)
 	}
 	return answers[0]
+}
+
+// All is every session of this package.
+func All() []evaluator.Subject {
+	return []evaluator.Subject{Loaded(), Refused(), Retried(), Two(), NothingInvoked(), NothingAvailable(), Unrecorded(), Withheld(), NoSteps()}
+}
+
+// Contract runs the contract suite over every session, in each mode and in compatibility with Strands.
+func Contract[E interface {
+	evaluator.Evaluator
+	evaluator.Splitter
+}](t *testing.T, make func(invocation.Options) E) {
+	t.Helper()
+	for name, opts := range map[string]invocation.Options{"per skill": {}, "per invocation": {Mode: invocation.PerLoad}, "strands": {Compat: true}} {
+		t.Run(name, func(t *testing.T) {
+			e := make(opts)
+			evaluatortest.Run(t, e, Split(e, All()...))
+		})
+	}
+}
+
+// Read checks what an evaluator makes of a reply: one that it takes, with want "", or an error of a class that holds want.
+func Read(t *testing.T, ev evaluator.Evaluator, req *judge.Request, text string, class judge.Class, want string) {
+	t.Helper()
+	answers, err := ev.Read(req, text)
+	if want == "" {
+		if err != nil || len(answers) == 0 {
+			t.Errorf("answers %v, error %v", answers, err)
+		}
+		return
+	}
+	if bad, ok := errors.AsType[*evaluator.InvalidReply](err); !ok || bad.Class != class || !strings.Contains(bad.Message, want) || answers != nil {
+		t.Errorf("answers %v, error %v, want %s with %q", answers, err, class, want)
+	}
 }
