@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tracejury/tracejury/judge"
+	"github.com/tracejury/tracejury/judge/evaluator/evaluatortest"
 	it "github.com/tracejury/tracejury/judge/evaluator/invocation/invocationtest"
 	"github.com/tracejury/tracejury/judge/evaluator/skillselection"
 )
