@@ -107,6 +107,36 @@ func TestFidelity(t *testing.T) {
 	}
 	slices.Sort(clients)
 	t.Log("\n" + tableOf(clients, scores))
+	checkReadme(t, clients, scores)
+}
+
+// checkReadme holds the table of the README to be this one.
+func checkReadme(t *testing.T, clients []string, scores map[string]score) {
+	t.Helper()
+	seen := map[string]bool{}
+	for _, line := range fidelity {
+		seen[line.client] = true
+	}
+	if len(clients) != len(seen) {
+		return // only some were run
+	}
+	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	if err != nil {
+		t.Fatalf("read README: %v", err)
+	}
+	for _, c := range clients {
+		row := "| " + c
+		for _, f := range facts {
+			cell := "–"
+			if x := scores[c][f]; x != nil {
+				cell = fmt.Sprintf("%d/%d", x.got, x.want)
+			}
+			row += " | " + cell
+		}
+		if row += " |"; !strings.Contains(string(readme), row+"\n") {
+			t.Errorf("the README's table lacks the row\n%s", row)
+		}
+	}
 }
 
 // captureNames lists the captures on disk as client/scenario.
