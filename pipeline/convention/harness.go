@@ -121,16 +121,20 @@ func (a Attributes) microUSD(key string) *int64 {
 	if !ok {
 		return nil
 	}
-	f := v.Double()
+	var f float64
 	switch v.Kind() {
 	case otlp.KindInt:
 		f = float64(v.Int())
+	case otlp.KindDouble:
+		f = v.Double()
 	case otlp.KindString:
 		parsed, err := strconv.ParseFloat(strings.TrimSpace(v.Str()), 64)
 		if err != nil {
 			return nil
 		}
 		f = parsed
+	default: // an empty value is no price of 0
+		return nil
 	}
 	if math.IsNaN(f) || f < 0 || f > 1e9 {
 		return nil

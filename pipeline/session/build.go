@@ -19,6 +19,8 @@ type Options struct {
 	// the same number. nil leaves them as they are.
 	Join     func(parts []string) []string
 	MaxSteps int // steps kept, the first ones; 0 means 20,000
+	// Prices give model calls a cost whose telemetry tells none. Without a price for every call, and no cost told, it is unknown.
+	Prices []Price
 }
 
 // Built is everything derived of one session. Steps, skills and tools are in table order.

@@ -78,8 +78,13 @@ func (m *rowMaker) tool(parent, id, name, args, result, status string) *schema.S
 
 func (m *rowMaker) build() Built {
 	m.t.Helper()
+	return m.buildWith(Options{})
+}
+
+func (m *rowMaker) buildWith(opts Options) Built {
+	m.t.Helper()
 	ids := Assign("default", pointers(m.rows), nil)
-	return Build(ids[0], "default", m.rows, Options{})
+	return Build(ids[0], "default", m.rows, opts)
 }
 
 func pointers(rows []schema.Span) []*schema.Span {

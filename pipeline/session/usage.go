@@ -166,14 +166,26 @@ func (b *builder) count(s *schema.Session) {
 	s.NModelCalls = int32(len(calls))
 	models := map[string]bool{}
 	var partial bool
+	unpriced := 0
 	for _, c := range calls {
 		var in, read, write, out, cost *int64
+		model, at := "", int64(0)
 		for _, t := range c.tellings {
 			in, read, write, out, cost = first(in, t.u.InputTokens), first(read, t.u.CacheReadTokens), first(write, t.u.CacheWriteTokens),
 				larger(out, t.u.OutputTokens), first(cost, t.u.CostMicroUSD)
 			if t.u.Model != "" {
 				models[t.u.Model] = true
+				if model == "" {
+					model = t.u.Model
+				}
 			}
+			at = max(at, t.u.At)
+		}
+		if cost == nil {
+			cost = priced(b.opts.Prices, model, at, in, read, write, out)
+		}
+		if cost == nil {
+			unpriced++
 		}
 		partial = partial || in == nil || out == nil
 		b.addUsage(s, in, read, write, out, cost)
@@ -183,14 +195,48 @@ func (b *builder) count(s *schema.Session) {
 	} else if partial && s.OutputTokens != nil {
 		b.warnings["model_calls_without_tokens"]++
 	}
+	if unpriced > 0 && b.warnings["tokens_from_totals"] == 0 {
+		told := s.CostUSD
+		if s.CostUSD = b.totalCost(calls, totals); s.CostUSD == nil && told != nil { // a part of the cost is no cost
+			b.warnings["model_calls_without_cost"] = unpriced
+		}
+	}
 	for m := range models {
 		s.Models = append(s.Models, m)
 	}
 	slices.Sort(s.Models)
 }
 
-// countTotals takes the sums of the topmost spans where no call tells its own.
-func (b *builder) countTotals(s *schema.Session, totals []*usage, models map[string]bool) {
+// totalCost is the cost that the topmost spans tell, where the calls below them tell none; nil unless all of them do and every
+// call lies below one.
+func (b *builder) totalCost(calls []modelCall, totals []*usage) *int64 {
+	top := b.topmost(totals)
+	spans := map[spanID]bool{}
+	var sum *int64
+	for _, t := range top {
+		if t.u.CostMicroUSD == nil {
+			return nil
+		}
+		spans[t.it.span()] = true
+		sum = add(sum, t.u.CostMicroUSD)
+	}
+	for _, c := range calls {
+		below := false
+		for _, t := range c.tellings {
+			b.rd.up(t.it.span(), func(u spanID) bool {
+				below = below || spans[u]
+				return !below
+			})
+		}
+		if !below {
+			return nil
+		}
+	}
+	return sum
+}
+
+// topmost are the sums that no other sum holds.
+func (b *builder) topmost(totals []*usage) (out []*usage) {
 	bySpan := map[spanID]bool{}
 	for _, t := range totals {
 		bySpan[t.it.span()] = true
@@ -201,9 +247,16 @@ func (b *builder) countTotals(s *schema.Session, totals []*usage, models map[str
 			inner = inner || u != t.it.span() && bySpan[u]
 			return !inner
 		})
-		if inner {
-			continue
+		if !inner {
+			out = append(out, t)
 		}
+	}
+	return out
+}
+
+// countTotals takes the sums of the topmost spans where no call tells its own.
+func (b *builder) countTotals(s *schema.Session, totals []*usage, models map[string]bool) {
+	for _, t := range b.topmost(totals) {
 		if t.u.Model != "" {
 			models[t.u.Model] = true
 		}
