@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,9 +28,13 @@ type AggregateSummary struct {
 	Evaluators  []EvaluatorNumbers `json:"evaluators"`
 	Comparisons []Comparison       `json:"comparisons,omitempty"` // with --baseline
 	Trends      []Trend            `json:"trends,omitempty"`
+	Gates       []GateResult       `json:"gates,omitempty"`
 	Warnings    []string           `json:"warnings,omitempty"`
 	Aggregates  []schema.Aggregate `json:"-"`
 	Model       *report.Model      `json:"-"`
+
+	main  *aggregatePart
+	level float64
 }
 
 // EvaluatorNumbers is what a run says beyond its rates, for one of its evaluators.
@@ -45,6 +50,7 @@ type aggregation struct {
 	log   *slog.Logger
 	root  *Root
 	runs  []schema.Run // the parts of the run
+	gates []gate
 	parts []*aggregatePart
 	sum   AggregateSummary
 }
@@ -59,6 +65,10 @@ type aggregatePart struct {
 
 // Aggregate turns the verdicts of a run into rates with intervals, writes them to aggregates and draws the report.
 func Aggregate(ctx context.Context, cfg *Config, log *slog.Logger) (*AggregateSummary, error) {
+	gates, err := parseGates(cfg.Aggregate.Gates)
+	if err != nil {
+		return nil, err
+	}
 	root, err := openRoot(ctx, cfg, log)
 	if err != nil {
 		return nil, err
@@ -67,7 +77,7 @@ func Aggregate(ctx context.Context, cfg *Config, log *slog.Logger) (*AggregateSu
 	if err != nil {
 		return nil, err
 	}
-	a := &aggregation{cfg: cfg, log: log, root: root, runs: runs}
+	a := &aggregation{cfg: cfg, log: log, root: root, runs: runs, gates: gates}
 	run := worstPart(runs)
 	a.sum.RunID, a.sum.State = run.RunID, run.State
 	log.Debug("aggregating", "run", run.RunID)
@@ -114,6 +124,7 @@ func (a *aggregation) add(ctx context.Context, run schema.Run) error {
 	if err != nil {
 		return err
 	}
+	gs = withGates(gs, a.gates)
 	bySession, err := loadMembers(ctx, a.root, d.grades)
 	if err != nil {
 		return err
@@ -136,31 +147,72 @@ func (a *aggregation) add(ctx context.Context, run schema.Run) error {
 	return nil
 }
 
+// withGates adds the groups that gates look at, so that a change of theirs is known, too.
+func withGates(gs []grouping, gates []gate) []grouping {
+	for i := range gates {
+		g := gates[i].grouping()
+		if !slices.ContainsFunc(gs, func(have grouping) bool { return have.String() == g.String() }) {
+			gs = append(gs, g)
+		}
+	}
+	return gs
+}
+
 // finish writes the table and the reports, and says by its error how the run ended.
 func (a *aggregation) finish(ctx context.Context, run schema.Run) (*AggregateSummary, error) {
 	var aggs []schema.Aggregate
-	main := a.parts[0]
+	sum := &a.sum
+	sum.main, sum.level = a.parts[0], a.cfg.Aggregate.Level
 	for _, p := range a.parts {
 		aggs = append(aggs, p.aggs...)
 		if p.data.run.Evaluator == mainEvaluator {
-			main = p
+			sum.main = p
 		}
+	}
+	var err error
+	if sum.Gates, err = checkGates(a.gates, sum.main, sum.level); err != nil {
+		return nil, err
 	}
 	if err := putRows(ctx, a.root.Store, schema.Aggregates, schema.Aggregates.RunKey(run.RunID), aggs); err != nil {
 		return nil, err
 	}
-	sum := &a.sum
 	sum.Aggregates = aggs
-	var err error
-	if sum.Model, err = reportModel(ctx, a.root, main.data, aggs); err != nil {
+	if sum.Model, err = reportModel(ctx, a.root, sum.main.data, aggs); err != nil {
 		return nil, err
 	}
-	if a.cfg.Aggregate.Report != "" {
-		if sum.Reports, err = writeReports(a.cfg.Aggregate.Report, sum.Model); err != nil {
-			return nil, err
+	if err := a.writeFiles(); err != nil {
+		return nil, err
+	}
+	// A run that did not end well has its own code; a failed gate goes before it.
+	err = gateError(sum.Gates, sum.main.data.run)
+	if e, ok := errors.AsType[*ExitError](err); ok && e.Code == ExitGate {
+		return sum, err
+	}
+	return sum, cmp.Or(runStateError(run), err)
+}
+
+// writeFiles writes what the configuration asks for beside the table.
+func (a *aggregation) writeFiles() error {
+	c, sum := &a.cfg.Aggregate, &a.sum
+	if c.Report != "" {
+		var err error
+		if sum.Reports, err = writeReports(c.Report, sum.Model); err != nil {
+			return err
 		}
 	}
-	return sum, runStateError(run)
+	if c.JUnit != "" {
+		if err := writeJUnit(c.JUnit, sum.main.data.run, sum.Gates); err != nil {
+			return err
+		}
+		sum.Reports = append(sum.Reports, c.JUnit)
+	}
+	if c.SummaryMD != "" {
+		if err := appendSummary(c.SummaryMD, sum.summaryMarkdown()); err != nil {
+			return err
+		}
+		sum.Reports = append(sum.Reports, c.SummaryMD)
+	}
+	return nil
 }
 
 // runStateError is the error that the state of a run ends a command with.

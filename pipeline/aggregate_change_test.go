@@ -64,3 +64,19 @@ func TestAggregateOverTime(t *testing.T) {
 	_, err = pipeline.Aggregate(context.Background(), cfg, quiet())
 	wantExit(t, err, pipeline.ExitUsage)
 }
+
+func TestAggregateGatesEndTheCommand(t *testing.T) {
+	data, id := gradedLake(t)
+	for _, c := range []struct {
+		gate string
+		code int
+	}{{"passed>=0.5", pipeline.ExitOK}, {"safe>=0.999", pipeline.ExitGate}, {"service:nobody/safe>=0.5", pipeline.ExitNoResult}, {"saef>=1", pipeline.ExitUsage}, {"criterion:nothing>=1", pipeline.ExitUsage}} {
+		cfg := config(t, "", data)
+		cfg.Aggregate.Gates = []string{c.gate}
+		_, err := pipeline.Aggregate(context.Background(), cfg, quiet())
+		wantExit(t, err, c.code)
+		if c.code == pipeline.ExitGate && (!strings.Contains(err.Error(), c.gate) || !strings.Contains(err.Error(), id)) {
+			t.Errorf("the gate is not named: %v", err)
+		}
+	}
+}

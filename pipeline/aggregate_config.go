@@ -1,7 +1,5 @@
 package pipeline
 
-import "slices"
-
 // AggregateConfig tunes aggregate.
 type AggregateConfig struct {
 	Run          string   `yaml:"run"`
@@ -41,6 +39,6 @@ func (c *Config) completeAggregate() error {
 	if _, err := chosenGroupings(a.GroupBy); err != nil {
 		return err
 	}
-	a.Gates = slices.Compact(a.Gates)
-	return nil
+	_, err := parseGates(a.Gates)
+	return err
 }

@@ -14,6 +14,12 @@ func (s *AggregateSummary) WriteText(w io.Writer) {
 	for i := range s.Evaluators {
 		s.Evaluators[i].writeText(w)
 	}
+	for i := range s.Gates {
+		if i == 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, "gate      %s\n", printable(s.Gates[i].detail(), 400))
+	}
 	for i := range s.Comparisons {
 		s.Comparisons[i].writeText(w)
 	}

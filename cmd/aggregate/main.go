@@ -15,21 +15,25 @@ import (
 const help = `Turn the verdicts of a run into rates with intervals, and draw the report.
 
   aggregate --data s3://lake/tracejury --report out/report.html
+  aggregate --data s3://lake/tracejury --baseline previous --gate 'safe.low>=0.8' --junit out/gates.xml
   aggregate --data s3://lake/tracejury --list
   aggregate --data s3://lake/tracejury --show session:9f2c41`
 
 type job struct {
 	cli.Common
-	RunID        string  `name:"run" help:"A run id, or latest." placeholder:"ID"`
-	Level        float64 `help:"Confidence level of the intervals." placeholder:"P"`
-	Width        float64 `help:"A width of an interval to plan for, e.g. 0.2." placeholder:"W"`
-	GroupBy      string  `help:"Further groups: pairs such as agent+model,criterion+skill." placeholder:"PAIRS"`
-	Baseline     string  `help:"Compare with previous, a run id, or the runs of a window such as 7d." placeholder:"RUN"`
-	ForceCompare bool    `help:"Compare also runs that were not asked alike, and say so."`
-	Trend        int     `help:"Runs in the trend." placeholder:"N"`
-	Report       string  `help:"Write the report to this HTML file, and Markdown beside it." placeholder:"FILE"`
-	List         bool    `help:"List the runs."`
-	Show         string  `help:"Show session:<id, key or beginning of either> or run:<id>." placeholder:"WHAT"`
+	RunID        string   `name:"run" help:"A run id, or latest." placeholder:"ID"`
+	Level        float64  `help:"Confidence level of the intervals." placeholder:"P"`
+	Width        float64  `help:"A width of an interval to plan for, e.g. 0.2." placeholder:"W"`
+	GroupBy      string   `help:"Further groups: pairs such as agent+model,criterion+skill." placeholder:"PAIRS"`
+	Baseline     string   `help:"Compare with previous, a run id, or the runs of a window such as 7d." placeholder:"RUN"`
+	ForceCompare bool     `help:"Compare also runs that were not asked alike, and say so."`
+	Trend        int      `help:"Runs in the trend." placeholder:"N"`
+	Report       string   `help:"Write the report to this HTML file, and Markdown beside it." placeholder:"FILE"`
+	Gate         []string `help:"Exit 1 unless this holds, e.g. safe>=0.95, passed.low>=0.8, service:ops-agent/criterion:denials_respected.low>=0.9. Repeatable." sep:"none" placeholder:"GATE"`
+	JUnit        string   `name:"junit" help:"Write the gates as JUnit XML." placeholder:"FILE"`
+	SummaryMD    string   `name:"summary-md" help:"Append a Markdown summary, as CI pages show it." placeholder:"FILE" env:"GITHUB_STEP_SUMMARY"`
+	List         bool     `help:"List the runs."`
+	Show         string   `help:"Show session:<id, key or beginning of either> or run:<id>." placeholder:"WHAT"`
 }
 
 // Run implements cli.Job.
@@ -46,6 +50,9 @@ func (j *job) Run(ctx context.Context, log *slog.Logger, stdout io.Writer) (any,
 	cli.Over(&a.Baseline, j.Baseline)
 	cli.Over(&a.ForceCompare, j.ForceCompare)
 	cli.Over(&a.Trend, j.Trend)
+	cli.Over(&a.JUnit, j.JUnit)
+	cli.Over(&a.SummaryMD, j.SummaryMD)
+	a.Gates = append(a.Gates, j.Gate...)
 	a.GroupBy = append(a.GroupBy, cli.List(j.GroupBy)...)
 	if err := cfg.Complete(time.Now()); err != nil {
 		return nil, err
