@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -76,6 +77,46 @@ func TestKilledEvaluateGoesOn(t *testing.T) {
 	}
 	same(t, "killed and undisturbed", hashes(t, w.data), hashes(t, killed.data), byteIdentical...)
 	openLake(t, killed.data).check() // also that no transcript is left below _work
+}
+
+// TestInterruptedEvaluate: asked to stop, evaluate keeps what it has, says that it is partial, and goes on when asked again.
+func TestInterruptedEvaluate(t *testing.T) {
+	const inFlight = 3
+	w := newWorld(t)
+	w.ingest()
+	plain := w.with("plain")
+	copyLake(t, w.data, plain.data)
+	judge := w.withBedrock(judgetest.Options{Latency: 40 * time.Millisecond, Script: leakyJudge})
+	plain.judge, plain.env = w.judge, w.env
+	want := plain.evaluate(nil)
+	for i, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		before := judge.Calls()
+		r := w.start("evaluate", "--sample", "50", "--concurrency", fmt.Sprint(inFlight))
+		for deadline := time.Now().Add(30 * time.Second); judge.Calls()-before < 8 && time.Now().Before(deadline); {
+			time.Sleep(time.Millisecond)
+		}
+		if err := r.cmd.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+		o := r.wait()
+		s := summaryOf[evaluateSummary](t, o)
+		if o.code != exitPartial || s.State != "partial" || s.Graded == 0 || s.Graded+s.NotAttempted != want.Graded || !strings.Contains(o.stderr, "hint: run the same command again") {
+			t.Errorf("%v: exit %d, %+v, %s", signal, o.code, s, o.stderr)
+		}
+		openLake(t, w.data).check()
+		if i > 0 && s.FromLedger == 0 {
+			t.Error("nothing came from the ledger")
+		}
+	}
+	if end := w.evaluate(nil); end.State != "finished" || end.Graded != want.Graded {
+		t.Errorf("%+v", end)
+	}
+	if again := judge.Calls() - 2*want.Calls; again > 2*inFlight {
+		t.Errorf("%d calls were made again after two interrupts with %d in flight", again, inFlight)
+	}
+	w.run(nil, "aggregate")
+	plain.run(nil, "aggregate")
+	same(t, "interrupted and not", hashes(t, plain.data), hashes(t, w.data), byteIdentical...)
 }
 
 // TestKilledIngestIsRepaired kills ingest at ten moments of its run. What is left is taken over at once on the same host and

@@ -3,7 +3,7 @@ package integration
 import (
 	"slices"
 	"strings"
-	"sync/atomic"
+	"sync"
 
 	"github.com/tracejury/tracejury/judge/judgetest"
 )
@@ -36,17 +36,19 @@ func (w *world) setenv(name, value string) {
 	w.env = append(w.env, name+"="+value)
 }
 
-// failFirst answers the first n questions, and every attempt to mend them, as bad does, and all others validly.
-func failFirst(n int64, bad judgetest.Answer) func(judgetest.Call) judgetest.Answer {
-	var asked atomic.Int64
+// failFirst answers the first n questions, and every attempt to mend them, as bad does, and all others as [leakyJudge] does.
+func failFirst(n int, bad judgetest.Answer) func(judgetest.Call) judgetest.Answer {
+	var mu sync.Mutex
+	spoilt := map[string]bool{}
 	return func(c judgetest.Call) judgetest.Answer {
-		if c.Repair != "" || asked.Add(1) <= n {
+		mu.Lock()
+		defer mu.Unlock()
+		if c.Repair == "" && len(spoilt) < n {
+			spoilt[c.User] = true
+		}
+		if spoilt[c.User] {
 			return bad
 		}
-		text, err := judgetest.ValidReply(c.Schema, c.User)
-		if err != nil {
-			return judgetest.Answer{Status: 400, Code: "ValidationException"}
-		}
-		return judgetest.Answer{Text: text}
+		return leakyJudge(c)
 	}
 }
