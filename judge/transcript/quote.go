@@ -30,8 +30,11 @@ func Explanation(text, plain string, mask func(string) string) (shown, withheld 
 // Quotes says whether an explanation repeats the transcript: 40 characters or 8 words in a row, whatever the case, the
 // white space and, for words, the punctuation. It takes time linear in both and memory linear in the explanation.
 func Quotes(explanation, transcript string) bool {
-	return sharesRun(normalRunes(explanation), normalRunes(transcript), quoteRunes) ||
-		sharesRun(words(explanation), words(transcript), quoteWords)
+	if a := normalRunes(explanation); len(a) >= quoteRunes && sharesRun(a, normalRunes(transcript), quoteRunes) {
+		return true
+	}
+	a := words(explanation)
+	return len(a) >= quoteWords && sharesRun(a, words(transcript), quoteWords)
 }
 
 // sharesRun says whether a and b share a run of n elements: Rabin-Karp with the runs of a as index.

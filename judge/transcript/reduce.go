@@ -58,31 +58,24 @@ var rungs = []struct {
 	{"short_texts", func(l *ladder) int {
 		return l.cap(func(*piece) bool { return true }, 600, 300) + l.capArguments(600, 300)
 	}},
-	{"evidence", (*ladder).evidence},
+	{lastRung, (*ladder).evidence},
 }
+
+const lastRung = "evidence"
 
 // reduce copies lines and cuts the copy until it takes at most room tokens.
 func reduce(lines []judge.Line, opts Options, room int) ([]piece, []Reduction, error) {
 	l := &ladder{opts: opts, room: room, pieces: make([]piece, len(lines)), gap: opts.tokens("{\"gap\":[1000000,1000000]}\n")}
-	round, answered := 0, true
+	rounds := roundsOf(lines)
 	for i := range lines {
-		// A round begins where the agent or the user speaks after something came back.
-		speaks := lines[i].Role == "assistant" || lines[i].Role == "user" || lines[i].Kind == "tool_call"
-		if speaks && answered || i > 0 && lines[i].Turn != lines[i-1].Turn {
-			round++
-			answered = false
-		}
-		if !speaks {
-			answered = true
-		}
 		p := &l.pieces[i]
-		p.line, p.round = lines[i], max(round, 1)
+		p.line, p.round = lines[i], rounds[i]
 		l.measure(p)
 		l.cost += p.cost
 		l.size += p.size
 	}
 	for _, r := range rungs {
-		if l.fits() || l.err != nil {
+		if l.fits() || l.err != nil || opts.keepEvidence && r.name == lastRung {
 			break
 		}
 		before := l.size

@@ -26,7 +26,7 @@ import (
 )
 
 // Version of the rendering: part of its settings hash, so that verdicts of two renderings are never mixed.
-const Version = 1
+const Version = 2
 
 // DefaultBudget is the number of tokens that a rendering may take: it leaves room for instructions and the reply in a
 // window of 200,000.
@@ -51,6 +51,9 @@ type Options struct {
 	Mask   func(string) string // replaces secrets by markers; nil leaves text as it is
 	// MaskVersion names what Mask does; it enters the settings hash.
 	MaskVersion string
+
+	keepEvidence bool // do not take the last rung
+	part         Part
 }
 
 func (o Options) budget() int { return cmp.Or(o.Budget, DefaultBudget) }
@@ -83,6 +86,7 @@ type Rendering struct {
 	Tokens     int
 	Reductions []Reduction
 	Gaps       []Gap
+	Part       Part // zero: the whole session
 }
 
 // Reduction is one rung of the ladder that had to be taken.
@@ -174,6 +178,7 @@ type header struct {
 	Agent     string   `json:"agent,omitempty"`
 	Harness   string   `json:"harness,omitempty"`
 	Steps     int      `json:"steps"`
+	Part      string   `json:"part,omitempty"` // 2 of 3: steps 40 to 81
 	Turns     int      `json:"turns"`
 	Missing   []string `json:"never_exported,omitempty"`
 	Skills    []skill  `json:"skills,omitempty"`
@@ -200,6 +205,7 @@ func headerLine(in Input, opts Options) (string, error) {
 		}
 	}
 	h.Steps = len(in.Steps)
+	h.Part = opts.part.String()
 	for i := range in.Skills {
 		if i == maxSkills {
 			h.MoreSkill = len(in.Skills) - maxSkills

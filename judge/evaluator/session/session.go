@@ -121,27 +121,52 @@ func (e *Evaluator) Item(s evaluator.Subject, nonce string) (*evaluator.Item, []
 	in := transcript.Input{Session: s.Session, Steps: s.Steps, Skills: s.Skills}
 	opts := e.rendering(nonce)
 	lines := transcript.Lines(in, opts)
-	in.Facts = Facts(lines, s.Session)
-	shown, err := transcript.RenderLines(lines, in, opts)
+	parts, err := transcript.RenderParts(lines, in, opts, func(lines []judge.Line) []judge.Fact { return Facts(lines, s.Session) })
 	if err != nil {
 		return nil, nil, fmt.Errorf("session evaluator: subject %s: %w", s.ID, err)
 	}
 	criteria := e.shuffled(s.ID)
-	user, err := e.question(&shown, criteria)
-	if err != nil {
-		return nil, nil, err
+	items := make([]evaluator.Item, len(parts))
+	for i := range parts {
+		if items[i], err = e.item(s.ID, &parts[i], criteria); err != nil {
+			return nil, nil, err
+		}
 	}
-	item := &evaluator.Item{
-		Subject: s.ID, RenderingSHA256: shown.SHA256, Transcript: shown.Plain, Reductions: []string{},
+	first := &items[0]
+	first.More = items[1:]
+	first.Suspected = len(transcript.Suspicious(lines)) > 0 || suspiciousNames(&s, opts)
+	return first, nil, nil
+}
+
+// suspiciousNames looks at the names that are shown beside the steps.
+func suspiciousNames(s *evaluator.Subject, opts transcript.Options) bool {
+	var names []string
+	if s.Session != nil {
+		names = append(names, s.Session.Service, s.Session.Agent)
+	}
+	for i := range s.Skills {
+		k := &s.Skills[i]
+		names = append(names, k.Skill, k.Description, k.Body)
+	}
+	return slices.ContainsFunc(names, func(n string) bool { return transcript.SuspiciousText(transcript.Text(n, opts)) })
+}
+
+func (e *Evaluator) item(subject string, shown *transcript.Rendering, criteria []judge.Criterion) (evaluator.Item, error) {
+	user, err := e.question(shown, criteria)
+	if err != nil {
+		return evaluator.Item{}, err
+	}
+	item := evaluator.Item{
+		Subject: subject, RenderingSHA256: shown.SHA256, Transcript: shown.Plain, Reductions: []string{},
 		Request: judge.Request{
-			Evaluator: Name, Subject: s.ID, System: e.system, User: user, Schema: e.schema, SchemaName: "session_verdicts",
+			Evaluator: Name, Subject: subject, System: e.system, User: user, Schema: e.schema, SchemaName: "session_verdicts",
 			MaxTokens: e.opts.MaxTokens, Criteria: criteria, Facts: shown.ShownFacts, Lines: shown.Lines,
 		},
 	}
 	for _, r := range shown.Reductions {
 		item.Reductions = append(item.Reductions, r.String())
 	}
-	return item, nil, nil
+	return item, nil
 }
 
 func (e *Evaluator) withoutSteps(s evaluator.Subject) []judge.Answer {
@@ -199,9 +224,9 @@ func (e *Evaluator) question(shown *transcript.Rendering, criteria []judge.Crite
 		cuts = append(cuts, fmt.Sprintf("%d gaps", n))
 	}
 	return execute(e.user, struct {
-		Facts, Missing, Cuts, Transcript string
-		Questions                        []string
-	}{shown.Facts, NeverExported(shown.ShownFacts), strings.Join(cuts, ", "), shown.Text, lines})
+		Part, Facts, Missing, Cuts, Transcript string
+		Questions                              []string
+	}{shown.Part.String(), shown.Facts, NeverExported(shown.ShownFacts), strings.Join(cuts, ", "), shown.Text, lines})
 }
 
 // replySchema is the closed schema of a reply. The order of its keys is the order in which a model writes: evidence, then
