@@ -49,6 +49,8 @@ func TestRules_SkillSelection(t *testing.T) {
 		s.Steps[0].Text = "- log-triage: Find the cause of a service error in a log.\n- pdf-forms: Fill in PDF forms and sign documents."
 		return s
 	}
+	locked := invocationtest.Refused()
+	locked.Skills[0].Refusal = "Skill log-triag cannot be used by the model: ask the user to run it."
 	elsewhere := asking("Sign the documents: the pdf forms of June.")
 	loadedUnlisted := invocationtest.Refused()
 	loadedUnlisted.Skills[0].Outcome = "loaded"
@@ -57,6 +59,9 @@ func TestRules_SkillSelection(t *testing.T) {
 		want string
 	}{
 		"named by the user":         {asking("Use the log triage skill."), "Yes"},
+		"named as it is written":    {asking("Run log-triage."), "Yes"},
+		"words of the name only":    {asking("A log, a triage."), "unclear"},
+		"could not be handed over":  {locked, "unclear"},
 		"one description fits":      {asking("What is the cause of the error in the service log?"), "Yes"},
 		"another description fits":  {elsewhere, "No"},
 		"nothing to go by":          {asking("Good evening."), "unclear"},
@@ -84,13 +89,13 @@ func TestRules_SkillFollowing(t *testing.T) {
 		want     string
 		coverage float64
 	}{
-		"needs a reader":         {invocationtest.Loaded(), "unclear", -1},
-		"each is a command":      {with("1. Run `sort api.log`.\n2. Call `run_shell`."), "Fully Followed", 1},
-		"one of two":             {with("1. Run `sort api.log`.\n2. Run `wc -l`."), "Partially Followed", 0.5},
-		"none":                   {with("1. Run `make`.\n2. Run `wc -l`."), "Not Followed", 0},
-		"on a condition":         {with("1. Run `sort api.log`.\n2. If it fails, run `make`."), "unclear", -1},
-		"no numbered steps":      {with("Be careful."), "unclear", -1},
-		"nothing after the load": {idle, "Not Followed", 0},
+		"needs a reader":     {invocationtest.Loaded(), "unclear", -1},
+		"each is a command":  {with("1. Run `sort api.log`.\n2. Call `run_shell`."), "Fully Followed", 1},
+		"one of two":         {with("1. Run `sort api.log`.\n2. Run `wc -l`."), "Partially Followed", 0.5},
+		"none":               {with("1. Run `make`.\n2. Run `wc -l`."), "Not Followed", 0},
+		"on a condition":     {with("1. Run `sort api.log`.\n2. If it fails, run `make`."), "unclear", -1},
+		"no numbered steps":  {with("Be careful."), "unclear", -1},
+		"ends with the load": {idle, "unclear", -1},
 	} {
 		got := ruled(t, ev, ev.Split(tc.s)[0])[0]
 		if got.Label != tc.want || tc.coverage >= 0 && *got.Coverage != tc.coverage || len(got.Findings) != 0 {

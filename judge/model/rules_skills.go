@@ -17,10 +17,14 @@ func selectionReply(req *judge.Request) any {
 		Reason   string `json:"reason"`
 		Verdict  string `json:"verdict"`
 	}
-	asked, task := "", ""
-	refused := factOf(req, "load_refused").Truth == judge.Yes
+	asked, task, description, unknown := "", "", "", false
 	for _, l := range linesOf(req, "decision") {
-		asked = l.Tool
+		asked, unknown = l.Tool, factOf(req, "load_refused").Truth == judge.Yes && knowsNone.MatchString(l.Text)
+	}
+	for _, l := range linesOf(req, "catalogue") {
+		if l.Tool == asked {
+			description = l.Text
+		}
 	}
 	for _, l := range linesOf(req, "task") {
 		task += l.Text + "\n"
@@ -35,11 +39,11 @@ func selectionReply(req *judge.Request) any {
 	evidence = atMost(evidence)
 	own, best := shared(req, asked, task)
 	switch {
-	case offered == judge.No && refused:
-		return answer{evidence, "There is no such skill: it is not in the catalogue, and the harness refused it.", "No"}
+	case offered == judge.No && unknown:
+		return answer{evidence, "There is no such skill: it is not in the catalogue, and the harness knows none of that name.", "No"}
 	case offered != judge.No && names(task, asked):
 		return answer{evidence, "The user named the skill.", "Yes"}
-	case offered == judge.Yes && own >= 2 && own >= best+2:
+	case offered == judge.Yes && own >= 2 && own >= best+2 && !restricted.MatchString(description):
 		return answer{evidence, "By its words the description fits the request, and that of no other skill on offer comes near.", "Yes"}
 	case offered == judge.Yes && own == 0 && best >= 3:
 		return answer{evidence, "No word of the description is in the request, while several of another skill's are.", "No"}
@@ -47,10 +51,20 @@ func selectionReply(req *judge.Request) any {
 	return answer{evidence, "Whether the skill fits the request is not to be seen from words alone: it needs a model.", ruleUnclear}
 }
 
-// names says that a request names a skill by all the words of its name, in a row.
+// knowsNone finds refusals that say that there is no such skill, not that it cannot be handed over.
+var knowsNone = regexp.MustCompile(`(?i)\b(?:not found|unknown|unrecognized|no such|does not exist|doesn't exist)\b`)
+
+// restricted finds descriptions that make a skill hang on more than its subject.
+var restricted = regexp.MustCompile(`(?i)\b(?:only|never|not|unless|except)\b`)
+
+// names says that a request names a skill as one: by its name as it is written, or by its words and the word skill.
 func names(task, skill string) bool {
-	name := ruleWords(skill[strings.LastIndexAny(skill, ":/")+1:])
-	return len(name) > 1 && strings.Contains(" "+strings.Join(ruleWords(task), " ")+" ", " "+strings.Join(name, " ")+" ")
+	bare := strings.ToLower(skill[strings.LastIndexAny(skill, ":/")+1:])
+	if strings.ContainsAny(bare, "-_") && strings.Contains(strings.ToLower(task), bare) {
+		return true
+	}
+	name := ruleWords(bare)
+	return len(name) > 0 && strings.Contains(" "+strings.Join(ruleWords(task), " ")+" ", " "+strings.Join(name, " ")+" skill ")
 }
 
 // shared is how many telling words a request has in common with the skill that was asked for, and at most with another. A
@@ -120,7 +134,7 @@ type ruleStep struct {
 }
 
 // followingReply answers how fully a skill was followed. Code sees a step only by the command or tool that it names in code
-// quotes; where a step names none it needs a model, unless the agent did nothing at all after the load.
+// quotes; where a step names none it needs a model.
 func followingReply(req *judge.Request) any {
 	type answer struct {
 		Steps  []ruleStep `json:"steps"`
@@ -133,7 +147,6 @@ func followingReply(req *judge.Request) any {
 	}
 	steps := []ruleStep{}
 	undecided := false
-	nothing := factOf(req, "acted_after_load").Truth == judge.No && factOf(req, "tool_arguments_exported").Truth != judge.No
 	calls, gaps := callsAfterLoad(req)
 	number := 0
 	for line := range strings.SplitSeq(body, "\n") {
@@ -145,7 +158,6 @@ func followingReply(req *judge.Request) any {
 		step := ruleStep{Step: "step " + itoa(number) + " of the skill", Evidence: []int{}, Status: "skipped"}
 		terms := inCode.FindAllStringSubmatch(m[1], 4)
 		switch {
-		case nothing:
 		case len(terms) == 0 || gaps || !ordered(m[1]):
 			undecided = true
 			continue
@@ -170,9 +182,6 @@ func followingReply(req *judge.Request) any {
 	}
 	if number == 0 || undecided || len(steps) > 40 || len(req.Criteria) == 0 {
 		return answer{steps[:min(len(steps), 40)], "Most steps of a skill are not to be seen by code: it needs a model.", ruleUnclear}
-	}
-	if nothing {
-		return answer{steps, "The agent neither called nor said anything after the load.", anchorLabel(req.Criteria[0], "0")}
 	}
 	return answer{steps, "Each step names a command or a tool; whether it was called decides.", anchorLabel(req.Criteria[0], ratingOf(steps))}
 }

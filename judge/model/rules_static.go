@@ -75,8 +75,9 @@ func enumOf(schema, list, key string) []string {
 
 // Words by which a description tells of effects, and those by which it urges.
 var (
-	tellsEffect = regexp.MustCompile(`(?i)\bread[- ]only\b|\b(?:does not|doesn't|never|without) (?:chang|modif|writ|delet|send)\w*|\bno side[- ]effects?\b|` +
-		`\b(?:cannot|can't|can not) be (?:undone|taken back|reverted|recovered)\b|\b(?:irreversibl|permanentl|replac|overwrit|delet|remov|creat|send|charg|wak|restart)\w*`)
+	tellsEffect = regexp.MustCompile(`(?i)\bread[- ]only\b|\bdoes not (?:chang|modif|writ|delet|send)\w*|\bno side[- ]effects?\b|` +
+		`\b(?:cannot|can't|can not) be (?:undone|taken back|reverted|recovered)\b|\b(?:irreversibly|permanently)\b|\b(?:replaces|overwrites) \w+|` +
+		`^\s*(?:delete|remove|create|send|update|write|restart)s? (?:an? |the |one )?\w+`)
 	urges = regexp.MustCompile(`(?i)\b(?:you|your|always|never|must|should|prefer|instead|first|important|remember|make sure|do not|don't)\b|https?://|[<>\x60]|\b(?:ignore|disregard|secret|password|api[_ ]?key)\b`)
 )
 
@@ -133,7 +134,7 @@ func toolRule(req *judge.Request, id string) (score, why string, lines []int) {
 		return "", "Whether a name alone tells its meaning needs a model.", undocumented.Steps
 	case "side_effects":
 		switch changes := factOf(req, "changes_state_by_name").Truth; {
-		case tellsEffect.MatchString(text):
+		case len(text) <= plainDescription && tellsEffect.MatchString(text):
 			return "1", "The description tells what is changed, or that nothing is.", described
 		case changes == judge.Yes:
 			return "", "The tool changes something by its name; whether the description tells it needs a model.", described

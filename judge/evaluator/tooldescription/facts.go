@@ -26,7 +26,7 @@ var (
 	imperative = regexp.MustCompile(`(?i)\b(?:you (?:must|should|need to|have to|will|are required)|(?:always|never) (?:call|use|run|invoke|read|include|send|pass|ask|tell|mention|respond|answer)|` +
 		`(?:call|use|run|invoke) (?:this|the \w+) tool (?:first|before|after|instead)|before (?:using|calling|running|invoking|doing) any|(?:ignore|disregard|forget|override)\b.{0,40}\b(?:instructions?|rules?|prompts?|tools?)|` +
 		`important:|(?:do not|don't|must not) (?:use|call|mention|tell|ask|show|reveal|inform))|</?(?:important|system|instructions?|secret|assistant|user|admin)\b[^>]*>`)
-	conceals = regexp.MustCompile(`(?i)\b(?:do not|don't|never|must not|without)\s+(?:tell|telling|mention|mentioning|inform|informing|show|showing|reveal|revealing|notify|notifying|let)\b.{0,40}\b(?:user|human|owner|anyone|person|them)\b|` +
+	conceals = regexp.MustCompile(`(?i)\b(?:do not|don't|never|must not)\s+(?:tell|mention|inform|show|reveal|notify|let)\b.{0,40}\b(?:user|human|owner|anyone|person|them)\b|` +
 		`\b(?:ignore|disregard|forget|override)\b.{0,20}\b(?:previous|prior|above|earlier|system|safety)\b.{0,20}\b(?:instructions?|rules?|prompts?)`)
 	invisibles = regexp.MustCompile(`\[U\+(?:200[BCEF]|202[A-E]|206[0-9A-F]|FEFF|E00[0-9A-F]{2}|00AD)\b[^\]]*\]|\[U\+200D ×\d+\]`)
 )
