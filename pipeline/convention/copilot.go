@@ -50,8 +50,12 @@ func (Copilot) Events(r *Record, emit func(Event)) {
 			name = a.Str("gen_ai.skill.name")
 		}
 		if name != "" {
+			via := ViaTool
+			if operationOf(r) != opTool { // no tool was called for it, unless a call of the skill tool tells otherwise
+				via = ViaUser
+			}
 			t.tellAt(r.Events[i].TimeUnixNano, &SkillLoad{
-				Skill: name, CallID: toolCallID(a), Via: ViaTool, Outcome: "loaded", Body: body, Truncated: isCut(body),
+				Skill: name, CallID: toolCallID(a), Via: via, Outcome: "loaded", Body: body, Truncated: isCut(body),
 				Description: a.Str("gen_ai.skill.description"), Directory: directory(e.Str("github.copilot.skill.path", "gen_ai.skill.source.uri")),
 			})
 		}

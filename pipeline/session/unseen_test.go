@@ -246,3 +246,27 @@ func TestCopilotWithoutContent(t *testing.T) {
 		t.Errorf("%s, missing %q", b.Session.ContentState, b.Session.Missing)
 	}
 }
+
+// TestCopilotSkillOfTheUser holds that a skill without a call was loaded by the user, and that an event beside a call is that call's.
+func TestCopilotSkillOfTheUser(t *testing.T) {
+	for name, called := range map[string]bool{"user": false, "tool": true} {
+		m := newRows(t)
+		root := m.span("invoke_agent", "", map[string]any{"gen_ai.operation.name": "invoke_agent", "gen_ai.conversation.id": "conv1"}).SpanID
+		events, err := json.Marshal([]map[string]any{{"name": "github.copilot.skill.invoked", "attributes": map[string]any{"github.copilot.skill.name": "pdf-processing", "github.copilot.skill.content": skillBody}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.span("chat gpt", root, map[string]any{"gen_ai.operation.name": "chat", "gen_ai.conversation.id": "conv1"}).Events = string(events)
+		if called {
+			m.span("execute_tool skill", root, map[string]any{"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "skill", "gen_ai.tool.call.id": "call_AAAAAAAAAAAAAAAAAAAAAAA1", "gen_ai.conversation.id": "conv1",
+				"gen_ai.tool.call.arguments": `{"skill":"pdf-processing"}`, "gen_ai.tool.call.result": "Skill \"pdf-processing\" loaded successfully."}).Status = "ok"
+		}
+		for i := range m.rows {
+			m.rows[i].Service = "github-copilot"
+		}
+		b := m.build()
+		if len(b.Skills) != 1 || b.Skills[0].Via != name || b.Skills[0].Body != skillBody {
+			t.Errorf("%s: %+v\n%s", name, b.Skills, dump(b))
+		}
+	}
+}
