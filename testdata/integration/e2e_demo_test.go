@@ -130,6 +130,7 @@ var byteIdentical = []string{"objects", "quarantine", "traces", "sessions_moved"
 	"runs", "verdicts", "grades", "explanations", "answers", "aggregates"}
 
 func demoCounts(t *testing.T, l *lake, want truth, in ingestSummary, ev evaluateSummary) {
+	l.t = t
 	c, r := in.Counts, want.Records
 	if got := c.FilteredBy["metrics"]; got != r.MetricPoints {
 		t.Errorf("%d metric points, want %d", got, r.MetricPoints)

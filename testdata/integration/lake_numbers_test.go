@@ -33,8 +33,8 @@ func (l *lake) checkAggregates() {
 			count(*) FILTER (verdict = 'unclear') AS unclear, count(*) FILTER (verdict = 'ungraded') AS ungraded
 		FROM (FROM byCriterion UNION ALL FROM byGroup) GROUP BY ALL`)
 	l.none("numbers that verdicts do not give", `SELECT group_by, "group", criterion, metric, a.met, r.met, a.not_met, r.not_met
-		FROM aggregates a FULL JOIN recounted r USING (run_id, evaluator, group_by, "group", criterion, metric)
-		WHERE group_by <> 'server' AND (a.met IS DISTINCT FROM r.met OR a.not_met IS DISTINCT FROM r.not_met OR a.not_applicable IS DISTINCT FROM r.not_applicable
+		FROM (FROM aggregates WHERE group_by IN (SELECT group_by FROM recounted) AND metric IN (SELECT metric FROM recounted)) a FULL JOIN recounted r USING (run_id, evaluator, group_by, "group", criterion, metric)
+		WHERE (a.met IS DISTINCT FROM r.met OR a.not_met IS DISTINCT FROM r.not_met OR a.not_applicable IS DISTINCT FROM r.not_applicable
 			OR a.unclear IS DISTINCT FROM r.unclear OR a.ungraded IS DISTINCT FROM r.ungraded)`)
 	l.none("denominators other than met and not met", `FROM aggregates WHERE n <> met + not_met`)
 	l.none("estimates other than met of n", `FROM aggregates WHERE estimate IS DISTINCT FROM CASE WHEN n > 0 THEN met / n END`)
