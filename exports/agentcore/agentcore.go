@@ -1,7 +1,7 @@
 // Package agentcore writes what Amazon Bedrock AgentCore Evaluations takes: a CreateEvaluator request and evaluation result
 // records for CloudWatch Logs.
 //
-// It makes files and calls nothing: whoever sends them does, in the account that owns the names.
+// Files calls nothing. Push sends those files to an account, and can be repeated.
 package agentcore
 
 import (
@@ -9,6 +9,8 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/tracejury/tracejury/exports"
 )
@@ -29,6 +31,8 @@ var bedrockModel = regexp.MustCompile(`^(?:[a-z]{2,6}(?:-[a-z]+)?\.)?[a-z0-9]+\.
 type Target struct {
 	// JudgeModel is the Bedrock model that the evaluator is to use; "" takes the run's, if that is one, else DefaultJudgeModel.
 	JudgeModel string
+	// Connect gives the account to push to; nil pushes nowhere.
+	Connect func(context.Context) (aws.Config, error)
 }
 
 var _ exports.Target = Target{}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"testing/fstest"
 
 	"github.com/tracejury/tracejury/exports"
 )
@@ -45,4 +46,21 @@ func Golden(t *testing.T, name string, in *exports.Input, target exports.Target)
 			t.Errorf("%s: got:\n%s\nwant:\n%s\nrun go test -update and read the diff", path, files[path], want)
 		}
 	}
+}
+
+// Files is the file set of target for in, as a push reads it.
+func Files(t testing.TB, in *exports.Input, target exports.Target) fstest.MapFS {
+	t.Helper()
+	var sink Sink
+	if err := target.Check(t.Context(), in); err != nil {
+		t.Fatalf("check %s: %v", target.Name(), err)
+	}
+	if _, err := exports.Write(t.Context(), in, []exports.Target{target}, &sink); err != nil {
+		t.Fatalf("write: %v", err)
+	}
+	out := fstest.MapFS{}
+	for name, buf := range sink.Files {
+		out[name] = &fstest.MapFile{Data: buf.Bytes()}
+	}
+	return out
 }

@@ -1,7 +1,7 @@
 // Package foundry writes what Microsoft Foundry evaluations take: a rubric evaluator, the graded sessions as dataset rows,
 // and an eval with its run that holds our verdicts against our pass rule without any model call.
 //
-// It makes files and calls nothing.
+// Files calls nothing. Push sends those files to a project, and can be repeated.
 package foundry
 
 import (
@@ -23,7 +23,11 @@ const (
 )
 
 // Target writes the four files.
-type Target struct{}
+type Target struct {
+	// Endpoint is the project to push to, https://ACCOUNT.services.ai.azure.com/api/projects/PROJECT, and Tokens are for it.
+	Endpoint string
+	Tokens   TokenSource
+}
 
 var _ exports.Target = Target{}
 

@@ -1,7 +1,7 @@
 // Package outcomes writes what Claude Managed Agents outcomes take: the rubric as Markdown, a session request that defines an
 // outcome by it, and the graded sessions in the shape of the platform's own results, for reading.
 //
-// It makes files and calls nothing: a request to that platform starts paid work.
+// Files calls nothing. Push uploads the rubric, and starts work only where a task is named and the user agreed to pay for it.
 package outcomes
 
 import (
@@ -32,7 +32,12 @@ const (
 )
 
 // Target writes the three files.
-type Target struct{}
+type Target struct {
+	// Endpoint to push to, "" is DefaultEndpoint, and the API key for it.
+	Endpoint, Key string
+	// Task is started by a push; nil starts nothing.
+	Task *Task
+}
 
 var _ exports.Target = Target{}
 
