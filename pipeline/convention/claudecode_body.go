@@ -41,40 +41,63 @@ func claudeRequestBody(r *Record, t *teller) {
 	}
 	cut := a.cutAttribute("body") || isCut(body)
 	h := History{Origin: OriginHistory, Call: call}
-	walkObject(body, func(key string, d *json.Decoder) error {
+	walkMembers(body, func(key, value string, whole bool) bool {
 		switch key {
 		case "system":
-			var raw json.RawMessage
-			if err := d.Decode(&raw); err != nil {
-				return err
+			if !whole || !json.Valid([]byte(value)) {
+				return false
 			}
 			h.Position = 0
-			claudeSystem(t, h, raw)
+			claudeSystem(t, h, json.RawMessage(value))
 		case "messages":
-			return walkArray(d, func(i int) error {
-				var m claudeMessage
-				if err := d.Decode(&m); err != nil {
-					return err
+			return walkElements(value, func(i int, element string) bool {
+				role, blocks, ok := t.memo.claudeMessage(element)
+				if !ok {
+					return false
 				}
 				h.Position = i + 1
-				claudeBlocks(t, h, m, "", cut)
-				return nil
+				claudeBlocks(t, h, role, blocks, "", cut)
+				return true
 			})
 		case "tools":
-			return walkArray(d, func(int) error {
+			return walkElements(value, func(_ int, element string) bool {
 				var raw map[string]json.RawMessage
-				if err := d.Decode(&raw); err != nil {
-					return err
+				if json.Unmarshal([]byte(element), &raw) != nil {
+					return false
 				}
 				claudeGivenTool(t, raw)
-				return nil
+				return true
 			})
-		default:
-			var skipped json.RawMessage
-			return d.Decode(&skipped)
 		}
-		return nil
+		return true
 	})
+}
+
+// claudeRead is a message of a request that was read before.
+type claudeRead struct {
+	role   string
+	blocks []claudeBlock
+}
+
+// claudeMessage reads a message of a request, which repeats all messages of the requests before.
+func (m *Memo) claudeMessage(text string) (role string, blocks []claudeBlock, ok bool) {
+	if m != nil {
+		if known, seen := m.claude[text]; seen {
+			return known.role, known.blocks, true
+		}
+	}
+	var msg claudeMessage
+	if json.Unmarshal([]byte(text), &msg) != nil {
+		return "", nil, false
+	}
+	blocks = claudeContent(msg.Content)
+	if m != nil {
+		if m.claude == nil {
+			m.claude = map[string]claudeRead{}
+		}
+		m.claude[text] = claudeRead{msg.Role, blocks}
+	}
+	return msg.Role, blocks, true
 }
 
 // claudeResponseBody reads a whole API response.
@@ -93,7 +116,7 @@ func claudeResponseBody(r *Record, t *teller) {
 		t.tell(&Message{Text: body, Truncated: true, ResponseID: id})
 		return
 	}
-	claudeBlocks(t, History{}, m, id, a.cutAttribute("body"))
+	claudeBlocks(t, History{}, m.Role, claudeContent(m.Content), id, a.cutAttribute("body"))
 }
 
 // claudeBodyText is the body inline; a body_ref names a file on the user's machine.
@@ -149,11 +172,11 @@ func claudeContent(raw json.RawMessage) []claudeBlock {
 }
 
 // claudeBlocks tells the blocks of one message; response is the id of the response that it is, "" in a request.
-func claudeBlocks(t *teller, h History, m claudeMessage, response string, cut bool) {
-	for _, b := range claudeContent(m.Content) {
+func claudeBlocks(t *teller, h History, role string, blocks []claudeBlock, response string, cut bool) {
+	for _, b := range blocks {
 		switch b.Type {
 		case "text":
-			switch m.Role {
+			switch role {
 			case "assistant":
 				t.tell(&Message{History: h, Text: b.Text, Redacted: isWithheld(b.Text), Truncated: isCut(b.Text), ResponseID: response})
 			case "system":
@@ -191,57 +214,4 @@ func claudeResultText(raw json.RawMessage) string {
 		}
 	}
 	return strings.Join(parts, "\n")
-}
-
-// walkObject calls visit for each key of the JSON object in text, in its order, up to the first error: what comes before
-// a cut is read. visit must decode exactly the key's value.
-func walkObject(text string, visit func(key string, d *json.Decoder) error) {
-	d := json.NewDecoder(strings.NewReader(text))
-	if open, err := d.Token(); err != nil || open != json.Delim('{') {
-		return
-	}
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return
-		}
-		name, ok := key.(string)
-		if !ok || visit(name, d) != nil {
-			return
-		}
-	}
-}
-
-// walkArray calls visit for each element of the array that d stands before; a value of another kind is skipped.
-func walkArray(d *json.Decoder, visit func(i int) error) error {
-	open, err := d.Token()
-	if err != nil {
-		return err
-	}
-	delim, ok := open.(json.Delim)
-	if !ok {
-		return nil
-	}
-	if delim != '[' {
-		for depth := 1; depth > 0; {
-			token, err := d.Token()
-			if err != nil {
-				return err
-			}
-			switch token {
-			case json.Delim('{'), json.Delim('['):
-				depth++
-			case json.Delim('}'), json.Delim(']'):
-				depth--
-			}
-		}
-		return nil
-	}
-	for i := 0; d.More(); i++ {
-		if err := visit(i); err != nil {
-			return err
-		}
-	}
-	_, err = d.Token()
-	return err
 }

@@ -10,7 +10,8 @@ import (
 // goes on. What is read is the same with it and without. It serves one reader at a time; the zero value is ready, and a nil one
 // remembers nothing.
 type Memo struct {
-	lists []*memoList // the latest last
+	lists  []*memoList           // the latest last
+	claude map[string]claudeRead // messages of the Messages API, by their text
 }
 
 const (

@@ -36,7 +36,7 @@ func TestBuildIsInvariant(t *testing.T) {
 			}
 			checks, failed := 0, false
 			rapid.Check(t, func(rt *rapid.T) {
-				if checks++; checks > 6 && !testing.Verbose() && !failed {
+				if checks++; checks > 6 && !failed {
 					return // each builds everything again
 				}
 				order := rapid.Permutation(indexes(len(singles))).Draw(rt, "order")
