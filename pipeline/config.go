@@ -122,6 +122,7 @@ type EvaluateConfig struct {
 	Concurrency int      `yaml:"concurrency"`
 	BudgetUSD   float64  `yaml:"budget_usd"`
 	BudgetCalls int      `yaml:"budget_calls"`
+	BreakLock   bool     `yaml:"-"` // a flag only
 	MaxTokens   int      `yaml:"max_tokens"`
 	MaxAttempts int      `yaml:"max_attempts"`
 	RPM         int      `yaml:"requests_per_minute"`

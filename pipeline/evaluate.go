@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tracejury/tracejury/judge"
@@ -35,6 +37,7 @@ type EvaluateSummary struct {
 	Graded       int            `json:"graded"`
 	Ungraded     int            `json:"ungraded"`
 	NotAttempted int            `json:"not_attempted"`
+	UngradedBy   map[string]int `json:"ungraded_by,omitempty"` // subjects by reason
 	Calls        int            `json:"calls"`       // attempts made by this command
 	FromLedger   int            `json:"from_ledger"` // questions that an earlier command had answered
 	CostMicroUSD *int64         `json:"cost_micro_usd,omitempty"`
@@ -43,6 +46,8 @@ type EvaluateSummary struct {
 	InputTokens  int64          `json:"input_tokens_estimate,omitempty"` // dry run: characters / 3
 	Agreement    []Agreement    `json:"agreement,omitempty"`             // of several judges or repeats
 	Warnings     []string       `json:"warnings,omitempty"`
+
+	Causes map[string]string `json:"causes,omitempty"` // of failed calls: the first error of each class
 }
 
 // evaluateRun is the state of one evaluation.
@@ -82,14 +87,18 @@ func Evaluate(ctx context.Context, cfg *Config, opts EvaluateOptions, log *slog.
 	sample := drawSample(eligible, cfg.Evaluate.Seed, cfg.Evaluate.Sample)
 	e.runID = runID(cfg.asOf, e.identify(sample))
 	e.sum = EvaluateSummary{RunID: e.runID, Judge: cfg.Evaluate.Judge, Offline: e.offline(), Window: [2]string{e.window.from, e.window.to},
-		Eligible: len(eligible), LeftOut: left, Sampled: len(sample), DryRun: opts.DryRun}
+		Eligible: len(eligible), LeftOut: left, Sampled: len(sample), DryRun: opts.DryRun, UngradedBy: map[string]int{}}
 	if done, err := e.alreadyDone(ctx); err != nil || done {
 		return &e.sum, errors.Join(err, e.stateError())
 	}
 	if opts.DryRun {
 		return &e.sum, e.forecast(ctx, sample)
 	}
-	return &e.sum, e.run(ctx, sample)
+	if err := e.run(ctx, sample); err != nil && e.sum.State == "" {
+		return nil, err // it ended before there was anything to tell
+	} else {
+		return &e.sum, err
+	}
 }
 
 // open checks the configuration and opens everything that the evaluation needs.
@@ -104,6 +113,8 @@ func (e *evaluateRun) open(ctx context.Context) error {
 		return usagef("--repeat %d: want 1 to 10", c.Repeat)
 	case c.BudgetCalls < 0 || c.BudgetUSD < 0:
 		return usagef("a budget must not be negative")
+	case c.Concurrency < 1:
+		return usagef("--concurrency %d: want at least 1", c.Concurrency)
 	}
 	var err error
 	if e.mask, err = e.cfg.masker(); err != nil {
@@ -114,6 +125,9 @@ func (e *evaluateRun) open(ctx context.Context) error {
 	}
 	if err := e.openPanel(ctx); err != nil {
 		return err
+	}
+	if w := e.unpriced(); c.BudgetUSD > 0 && len(w) > 0 {
+		return &ExitError{Code: ExitUsage, Err: fmt.Errorf("--budget-usd cannot be kept: %s", w[0]), Hint: "add the price to evaluate.prices, or use --budget-calls"}
 	}
 	if e.root, err = openRoot(ctx, e.cfg, e.log); err != nil {
 		return err
@@ -208,10 +222,26 @@ func (e *evaluateRun) stateError() error {
 	case "no_result":
 		return &ExitError{Code: ExitNoResult, Err: errors.New(e.noResult())}
 	case "partial":
+		if s.NotAttempted == 0 {
+			return &ExitError{Code: ExitService, Err: fmt.Errorf("the judge service failed for %d of %d subjects of run %s%s", s.Ungraded, s.Graded+s.Ungraded, s.RunID, s.causes()),
+				Hint: "run the same command again when the service is back; what was answered is not asked again"}
+		}
 		return &ExitError{Code: ExitPartial, Err: fmt.Errorf("run %s is partial: %d of %d sampled sessions were not attempted", s.RunID, s.NotAttempted, s.Sampled),
 			Hint: "run the same command again to go on; what was answered is not asked again"}
 	}
 	return nil
+}
+
+// causes lists the first error of each class.
+func (s *EvaluateSummary) causes() string {
+	var out []string
+	for _, class := range slices.Sorted(maps.Keys(s.Causes)) {
+		out = append(out, class+": "+s.Causes[class])
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(out, "; ") + ")"
 }
 
 // forecast prints what the evaluation would cost, without a call.

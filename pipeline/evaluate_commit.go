@@ -33,6 +33,11 @@ func (e *evaluateRun) commit(ctx context.Context, led *ledger.Ledger, sample []c
 		rows := e.rowsOf(p, questions)
 		state := e.state(stop, &rows)
 		e.sum.add(state, rows.graded, rows.ungraded)
+		for _, g := range rows.grades {
+			if g.UngradedReason != "" {
+				e.sum.UngradedBy[g.UngradedReason]++
+			}
+		}
 		runs = append(runs, e.runRow(p, &rows, state, cost, sampleHash(sample)))
 		all.verdicts = append(all.verdicts, rows.verdicts...)
 		all.grades = append(all.grades, rows.grades...)
@@ -54,7 +59,17 @@ func (e *evaluateRun) commit(ctx context.Context, led *ledger.Ledger, sample []c
 	if stop.reason == stopService {
 		return &ExitError{Code: ExitService, Err: fmt.Errorf("judging stopped after %d of %d sessions: %w", attempted, len(sample), stop.err), Hint: serviceHint(stop.err)}
 	}
+	if e.sum.State == "finished" || e.sum.State == "no_result" {
+		e.sealRun(led)
+	}
 	return e.stateError()
+}
+
+// sealRun removes the local log of a run that is complete: its replies are content, which --data keeps as long as it may.
+func (e *evaluateRun) sealRun(led *ledger.Ledger) {
+	if err := led.Remove(); err != nil {
+		e.log.Warn("the write-ahead log of a finished run was not removed", "run", e.runID, "err", err)
+	}
 }
 
 // completeSessions is the number of leading sessions whose questions all have their ballots: a valid sample by itself. What came
@@ -86,10 +101,12 @@ func (e *evaluateRun) state(stop *stopper, rows *runRows) string {
 		return "failed"
 	case e.sum.NotAttempted > 0:
 		return "partial"
-	case overUngradedLimit(rows.ungraded, rows.graded+rows.ungraded):
-		return "no_result"
+	case !overUngradedLimit(rows.ungraded, rows.graded+rows.ungraded):
+		return "finished"
+	case !overUngradedLimit(rows.ungraded-rows.mendable, rows.graded+rows.ungraded):
+		return "partial" // an outage is no property of the sessions: the next run asks again
 	}
-	return "finished"
+	return "no_result"
 }
 
 func serviceHint(err error) string {

@@ -21,16 +21,25 @@ import (
 
 // run plans, judges and writes the run.
 func (e *evaluateRun) run(ctx context.Context, sample []candidate) error {
-	defer e.clean(ctx)
-	questions, err := e.plan(ctx, sample)
+	// One process judges a run, wherever its write-ahead log lies. Whoever is second must not touch the first one's work.
+	lk, ctx, err := acquireLock(ctx, e.root.Store, "_work/run="+e.runID+".lock", e.cfg.Evaluate.BreakLock, e.log)
+	if ee, ok := errors.AsType[*ExitError](err); ok && ee.Code == ExitLocked {
+		ee.Err = fmt.Errorf("run %s is being judged by another process: %w", e.runID, ee.Err)
+	}
 	if err != nil {
 		return err
 	}
+	defer lk.release(ctx)
 	led, err := e.openLedger(ctx)
 	if err != nil {
 		return err
 	}
 	defer led.Close()
+	defer e.clean(ctx)
+	questions, err := e.plan(ctx, sample)
+	if err != nil {
+		return err
+	}
 	stopped, err := e.judgeAll(ctx, led, questions)
 	if err != nil {
 		return err
@@ -80,7 +89,7 @@ func (e *evaluateRun) judgeAll(ctx context.Context, led *ledger.Ledger, question
 		e.log.Warn(w)
 	}
 	c := &e.cfg.Evaluate
-	j := &judging{run: e, ledger: led, stop: &stopper{}}
+	j := &judging{run: e, ledger: led, stop: &stopper{}, causes: map[string]string{}}
 	progress := newProgress(e.log, "judging", int64(len(questions)))
 	defer progress.done()
 
@@ -107,7 +116,7 @@ func (e *evaluateRun) judgeAll(ctx context.Context, led *ledger.Ledger, question
 	if serr := <-sealed; err == nil && serr != nil {
 		err = fmt.Errorf("seal ledger: %w", serr)
 	}
-	e.sum.Calls, e.sum.FromLedger = j.calls, j.fromLedger
+	e.sum.Calls, e.sum.FromLedger, e.sum.Causes = j.calls, j.fromLedger, j.causes
 	return j.stop, err
 }
 
@@ -147,6 +156,7 @@ type judging struct {
 	mu         sync.Mutex
 	calls      int
 	fromLedger int
+	causes     map[string]string // class ─► the first error of it
 	spent      int64 // millionths of a dollar, with what is reserved for calls in flight
 }
 
@@ -255,6 +265,11 @@ func (j *judging) ungraded(req *judge.Request, err error) ([]judge.Answer, error
 	if ce.Class.Fatal() {
 		j.stop.now(stopService, err)
 		return nil, errStop
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if _, told := j.causes[string(ce.Class)]; !told {
+		j.causes[string(ce.Class)] = oneLine(j.run.maskText(ce.Err.Error()))
 	}
 	return ungradedAnswers(req.Criteria, ce.Class), nil
 }

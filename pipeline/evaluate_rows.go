@@ -20,6 +20,7 @@ type runRows struct {
 	explanations []schema.Explanation
 	graded       int
 	ungraded     int
+	mendable     int // of the ungraded: those that a later run may grade, since only the service failed
 }
 
 // rowsOf makes the rows of one part's attempted subjects.
@@ -54,6 +55,9 @@ func (e *evaluateRun) rowsOf(p *part, questions []question) runRows {
 			out.graded++
 		} else {
 			out.ungraded++
+			if judge.Class(g.Reason).Retryable() {
+				out.mendable++
+			}
 			row.State = "ungraded"
 		}
 		out.grades = append(out.grades, row)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -284,5 +285,77 @@ func TestWrongUseIsExit2(t *testing.T) {
 	}
 	if _, err := json.Marshal(pipeline.EvaluateSummary{}); err != nil {
 		t.Error(err)
+	}
+}
+
+// An outage of the service is no property of the sessions: the run stays open, says what failed, and the same command ends it.
+func TestOutageLeavesTheRunOpen(t *testing.T) {
+	data := demoLake(t)
+	srv := bedrock(t, judgetest.Options{Faults: judgetest.Faults{Unavailable: 1}})
+	cfg := evaluateConfig(t, data)
+	cfg.Evaluate.Sample, cfg.Evaluate.MaxAttempts = 4, 1
+	sum, err := pipeline.Evaluate(context.Background(), cfg, pipeline.EvaluateOptions{}, quiet())
+	wantExit(t, err, pipeline.ExitService)
+	if sum.State != "partial" || sum.UngradedBy["transient"] == 0 || sum.Causes["transient"] == "" {
+		t.Errorf("got %+v, want partial with the cause of transient failures", sum)
+	}
+	srv.Close()
+	bedrock(t, judgetest.Options{})
+	again, err := pipeline.Evaluate(context.Background(), cfg, pipeline.EvaluateOptions{}, quiet())
+	if err != nil || again.RunID != sum.RunID || again.Graded != 4 {
+		t.Errorf("with the service back: %+v, %v; want run %s graded", again, err, sum.RunID)
+	}
+}
+
+// Two processes that judge one run: the second is told who holds it and touches nothing, even with a log of its own.
+func TestTwoEvaluationsOfOneRun(t *testing.T) {
+	data := demoLake(t)
+	began, go_on := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	bedrock(t, judgetest.Options{Script: func(c judgetest.Call) judgetest.Answer {
+		once.Do(func() { close(began) })
+		<-go_on
+		return validAnswer(t, c)
+	}})
+	first := make(chan error, 1)
+	go func() {
+		_, err := pipeline.Evaluate(context.Background(), evaluateConfig(t, data), pipeline.EvaluateOptions{}, quiet())
+		first <- err
+	}()
+	<-began
+	other := evaluateConfig(t, data)
+	other.StateDir = t.TempDir()
+	_, err := pipeline.Evaluate(context.Background(), other, pipeline.EvaluateOptions{}, quiet())
+	wantExit(t, err, pipeline.ExitLocked)
+	close(go_on)
+	if err := <-first; err != nil {
+		t.Errorf("the first was disturbed: %v", err)
+	}
+}
+
+// The judge's own words are content: nothing of a finished run's log stays on this machine, and the sealed one expires.
+func TestRepliesExpireWithContent(t *testing.T) {
+	data := demoLake(t)
+	bedrock(t, judgetest.Options{})
+	cfg := evaluateConfig(t, data)
+	if _, err := pipeline.Evaluate(context.Background(), cfg, pipeline.EvaluateOptions{}, quiet()); err != nil {
+		t.Fatal(err)
+	}
+	if left := tree(t, cfg.StateDir, ""); len(left) > 0 {
+		t.Errorf("the log of a finished run was left: %v", left)
+	}
+	if len(tree(t, data, "_ledger/")) == 0 {
+		t.Error("no sealed segment")
+	}
+	late := config(t, demoArchive, data)
+	late.AsOf = "2027-01-15T00:00:00Z"
+	if err := late.Complete(time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	mustIngest(t, late, pipeline.IngestOptions{RetentionOnly: true})
+	for _, prefix := range []string{"_ledger/", "explanations/", "spans/", "steps/"} {
+		if left := tree(t, data, prefix); len(left) > 0 {
+			t.Errorf("content left after its time: %v", left)
+		}
 	}
 }

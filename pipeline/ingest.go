@@ -89,7 +89,7 @@ func Ingest(ctx context.Context, cfg *Config, opts IngestOptions, log *slog.Logg
 	if r.root, err = createRoot(ctx, cfg, log); err != nil {
 		return nil, err
 	}
-	lk, ctx, err := acquireLock(ctx, r.root.Store, opts.BreakLock, log)
+	lk, ctx, err := acquireLock(ctx, r.root.Store, lockKey, opts.BreakLock, log)
 	if err != nil {
 		return nil, err
 	}

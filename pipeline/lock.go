@@ -41,6 +41,7 @@ func (h lockHolder) dead(host string) bool {
 // lock is the held writer lock of a data root. Its heartbeat cancels the context it handed out if the lock is lost.
 type lock struct {
 	st     store.Store
+	key    string
 	holder lockHolder
 	etag   string
 	cancel context.CancelCauseFunc
@@ -49,16 +50,16 @@ type lock struct {
 
 var errLockLost = errors.New("the writer lock was taken by someone else")
 
-// acquireLock takes the writer lock of st, from a dead or stale holder or, with breakLock, from anyone. The returned context
+// acquireLock takes the lock at key of st, from a dead or stale holder or, with breakLock, from anyone. The returned context
 // ends when the lock is lost. The caller must release the lock.
-func acquireLock(ctx context.Context, st store.Store, breakLock bool, log *slog.Logger) (*lock, context.Context, error) {
+func acquireLock(ctx context.Context, st store.Store, key string, breakLock bool, log *slog.Logger) (*lock, context.Context, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, nil, fmt.Errorf("take lock: %w", err)
 	}
 	now := time.Now().UTC()
-	l := &lock{st: st, holder: lockHolder{Host: host, PID: os.Getpid(), Started: now, Beat: now}, done: make(chan struct{})}
-	obj, err := st.PutIfAbsent(ctx, lockKey, l.body(), store.PutOptions{ContentType: "application/json"})
+	l := &lock{st: st, key: key, holder: lockHolder{Host: host, PID: os.Getpid(), Started: now, Beat: now}, done: make(chan struct{})}
+	obj, err := st.PutIfAbsent(ctx, key, l.body(), store.PutOptions{ContentType: "application/json"})
 	if errors.Is(err, fs.ErrExist) {
 		obj, err = l.takeOver(ctx, host, breakLock, log)
 	}
@@ -77,9 +78,9 @@ func (l *lock) body() *bytes.Reader {
 }
 
 func (l *lock) takeOver(ctx context.Context, host string, force bool, log *slog.Logger) (store.Object, error) {
-	data, obj, err := l.st.Get(ctx, lockKey, "")
+	data, obj, err := l.st.Get(ctx, l.key, "")
 	if errors.Is(err, fs.ErrNotExist) {
-		return l.st.PutIfAbsent(ctx, lockKey, l.body(), store.PutOptions{})
+		return l.st.PutIfAbsent(ctx, l.key, l.body(), store.PutOptions{})
 	}
 	if err != nil {
 		return obj, err
@@ -94,7 +95,7 @@ func (l *lock) takeOver(ctx context.Context, host string, force bool, log *slog.
 			Hint: fmt.Sprintf("wait for it to end; it counts as dead %s after its last sign of life; --break-lock takes the lock now", lockStale)}
 	}
 	log.Warn("taking over the lock", "from", held.String(), "age", age.Round(time.Second).String())
-	got, err := l.st.PutIfMatch(ctx, lockKey, l.body(), obj.ETag, store.PutOptions{})
+	got, err := l.st.PutIfMatch(ctx, l.key, l.body(), obj.ETag, store.PutOptions{})
 	if errors.Is(err, store.ErrChanged) {
 		return got, &ExitError{Code: ExitLocked, Err: fmt.Errorf("%s: someone else took the lock of a dead holder first", l.st.URI())}
 	}
@@ -112,7 +113,7 @@ func (l *lock) beat(ctx context.Context) {
 		case <-t.C:
 		}
 		l.holder.Beat = time.Now().UTC()
-		obj, err := l.st.PutIfMatch(ctx, lockKey, l.body(), l.etag, store.PutOptions{})
+		obj, err := l.st.PutIfMatch(ctx, l.key, l.body(), l.etag, store.PutOptions{})
 		switch {
 		case err == nil:
 			l.etag = obj.ETag
@@ -133,7 +134,7 @@ func (l *lock) release(ctx context.Context) {
 	// There is no conditional delete: whoever takes the lock between these two calls finds it released, or loses it to a
 	// third and stops at the first bucket's ETag. A mark that is not ours is left alone.
 	l.holder.Beat = time.Time{}
-	if _, err := l.st.PutIfMatch(ctx, lockKey, l.body(), l.etag, store.PutOptions{}); err == nil {
-		_ = l.st.Delete(ctx, lockKey) // what stays behind counts as dead
+	if _, err := l.st.PutIfMatch(ctx, l.key, l.body(), l.etag, store.PutOptions{}); err == nil {
+		_ = l.st.Delete(ctx, l.key) // what stays behind counts as dead
 	}
 }

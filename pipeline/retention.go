@@ -75,6 +75,7 @@ func (r *ingestRun) applyRetention(ctx context.Context, c *Commit) error {
 	}
 	r.counts.Expired = int64(len(days))
 	return errors.Join(r.expireRuns(ctx, schema.Explanations.Name, r.expired), r.expireRuns(ctx, schema.Answers.Name, r.expired),
+		r.expireRuns(ctx, "_ledger", r.expired), // replies hold the judge's own words
 		r.expireRuns(ctx, "_work", r.abandoned))
 }
 

@@ -41,7 +41,7 @@ func byName(m map[string]int64, prefix string) string {
 	var parts []string
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		if m[k] != 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", m[k], k))
+			parts = append(parts, fmt.Sprintf("%d %s", m[k], strings.ReplaceAll(k, "_", " ")))
 		}
 	}
 	if len(parts) == 0 {
@@ -89,11 +89,15 @@ func (s *EvaluateSummary) WriteText(w io.Writer) {
 		fmt.Fprintf(w, "dry run   %d calls, about %d input tokens%s; nothing was asked\n", s.Calls, s.InputTokens, dollars(", about ", s.CostMicroUSD))
 		return
 	}
-	fmt.Fprintf(w, "graded    %d, %d ungraded, %d not attempted\n", s.Graded, s.Ungraded, s.NotAttempted)
+	why := map[string]int64{}
+	for k, n := range s.UngradedBy {
+		why[k] = int64(n)
+	}
+	fmt.Fprintf(w, "graded    %d, %d ungraded%s, %d sessions not attempted\n", s.Graded, s.Ungraded, parens(byName(why, "")), s.NotAttempted)
 	if s.Already {
 		fmt.Fprintln(w, "calls     none: this run was finished before")
 	} else {
-		fmt.Fprintf(w, "calls     %d made, %d answers taken from the ledger%s\n", s.Calls, s.FromLedger, dollars(", ", s.CostMicroUSD))
+		fmt.Fprintf(w, "calls     %d made now, %d answers taken from the ledger%s\n", s.Calls, s.FromLedger, dollars("; the whole run cost ", s.CostMicroUSD))
 	}
 	judge := s.Judge
 	if s.Offline {
