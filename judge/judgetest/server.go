@@ -1,5 +1,5 @@
-// Package judgetest owns what tests need in place of a model service: a local server that speaks Bedrock's Converse and
-// chat completions strictly, answers by a script or with a valid default, and fails on purpose, by seed; and the contract
+// Package judgetest owns what tests need in place of a model service: a local server that speaks Bedrock's Converse and batch
+// jobs, chat completions and Messages strictly, answers by a script or with a valid default, and fails on purpose, by seed; and the contract
 // suite of judges.
 //
 // It does not know evaluators: its default answers follow the schema and the question that it is sent.
@@ -73,6 +73,8 @@ type Options struct {
 	RetryAfter    string // header of such a throttle, "" none
 	// Forget keeps no bodies, for runs of many calls: Saw then finds nothing.
 	Forget bool
+	// Objects is where batch jobs find their records; nil refuses them.
+	Objects *Memory
 }
 
 // Server is a running server. Its methods are safe for concurrent use.
@@ -87,6 +89,8 @@ type Server struct {
 	mu       sync.Mutex
 	calls    int
 	limited  int // throttled by the rate
+	batched  int // records of batch jobs
+	jobs     map[string]*job
 	answered int
 	seen     map[string]int // body hash: how often
 	bodies   [][]byte       // each distinct body, to be searched
@@ -107,6 +111,9 @@ func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /model/{model}/converse", s.converse)
 	mux.HandleFunc("POST /v1/chat/completions", s.chat)
+	mux.HandleFunc("POST /v1/messages", s.messages)
+	mux.HandleFunc("POST /model-invocation-job", s.createJob)
+	mux.HandleFunc("GET /model-invocation-job/{id...}", s.getJob)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, http.StatusNotFound, "UnknownOperationException", "no such operation: "+r.Method+" "+r.URL.Path)
 	})
@@ -117,7 +124,7 @@ func (s *Server) Handler() http.Handler {
 func NewHandler(opts Options) *Server {
 	opts.SlowBy = cmp.Or(opts.SlowBy, 200*time.Millisecond)
 	opts.MaxBody = cmp.Or(opts.MaxBody, 8<<20)
-	s := &Server{opts: opts, seen: map[string]int{}, models: map[string]int{}}
+	s := &Server{opts: opts, seen: map[string]int{}, models: map[string]int{}, jobs: map[string]*job{}}
 	if opts.RatePerSecond > 0 {
 		s.rate = rate.NewLimiter(rate.Limit(opts.RatePerSecond), cmp.Or(opts.Burst, max(1, int(opts.RatePerSecond))))
 	}
@@ -151,6 +158,13 @@ func (s *Server) Limited() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.limited
+}
+
+// Batched is the number of records that batch jobs brought.
+func (s *Server) Batched() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.batched
 }
 
 // Bodies maps the SHA-256 of each request body to the number of times it came.
@@ -283,22 +297,37 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, body []byte, c C
 	case "reset":
 		panic(http.ErrAbortHandler)
 	}
-	if s.opts.Script != nil {
-		a = s.opts.Script(c)
-	} else {
-		schema, err := s.schemas.of(c.Schema)
-		if err == nil {
-			a.Text, err = schema.reply(c.User)
-		}
-		if err != nil {
-			s.refuse(w, http.StatusBadRequest, "ValidationException", err.Error())
-			return a, true
-		}
+	a, err := s.reply(c)
+	if err != nil {
+		s.refuse(w, http.StatusBadRequest, "ValidationException", err.Error())
+		return a, true
 	}
 	if a.Status > 0 {
 		fail(w, a.Status, a.Code, "scripted", a.RetryAfter)
 		return a, true
 	}
+	spoil(&a, fault)
+	s.mu.Lock()
+	s.answered++
+	s.models[c.Model]++
+	s.mu.Unlock()
+	return a, false
+}
+
+// reply is the answer of the script, or a valid default.
+func (s *Server) reply(c Call) (a Answer, err error) {
+	if s.opts.Script != nil {
+		return s.opts.Script(c), nil
+	}
+	schema, err := s.schemas.of(c.Schema)
+	if err == nil {
+		a.Text, err = schema.reply(c.User)
+	}
+	return a, err
+}
+
+// spoil makes of an answer what a fault makes of it.
+func spoil(a *Answer, fault string) {
 	switch fault {
 	case "malformed":
 		a.Text = "I looked at the session and find that all is well."
@@ -309,11 +338,6 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, body []byte, c C
 	case "wrong_schema":
 		a.Text = `{"verdict":"met"}`
 	}
-	s.mu.Lock()
-	s.answered++
-	s.models[c.Model]++
-	s.mu.Unlock()
-	return a, false
 }
 
 func unescape(s string) string {

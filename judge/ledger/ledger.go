@@ -39,6 +39,7 @@ type Record struct {
 	Seq           int64       `json:"seq"` // given by Append, from 1
 	Key           string      `json:"key"` // see [Key]
 	RequestSHA256 string      `json:"request_sha256"`
+	Question      string      `json:"question,omitempty"` // model.QuestionSHA256: finds the reply again without knowing the judge
 	Evaluator     string      `json:"evaluator"`
 	Subject       string      `json:"subject"`
 	Repeat        int         `json:"repeat"`

@@ -125,3 +125,18 @@ func (l *Ledger) Close() error {
 	}
 	return nil
 }
+
+// ReadFile is every record of a ledger or of a sealed segment that no process has open for writing now, or of what is whole of
+// it.
+func ReadFile(name string) ([]Record, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("read ledger: %w", err)
+	}
+	defer f.Close()
+	out, err := decode(f)
+	if err != nil {
+		return nil, fmt.Errorf("read ledger %s: %w", name, err)
+	}
+	return out, nil
+}

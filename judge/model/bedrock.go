@@ -32,6 +32,14 @@ type bedrock struct {
 const defaultRegion = "eu-central-1"
 
 func openBedrock(ctx context.Context, id string, opts Options) (judge.Judge, error) {
+	b, _, err := newBedrock(ctx, id, opts)
+	if err != nil {
+		return nil, fmt.Errorf("judge bedrock:%s: %w", id, err)
+	}
+	return b, nil
+}
+
+func newBedrock(ctx context.Context, id string, opts Options) (*bedrock, aws.Config, error) {
 	load := []func(*config.LoadOptions) error{
 		config.WithRetryer(func() aws.Retryer { return aws.NopRetryer{} }),
 	}
@@ -46,20 +54,20 @@ func openBedrock(ctx context.Context, id string, opts Options) (judge.Judge, err
 	}
 	cfg, err := config.LoadDefaultConfig(ctx, load...)
 	if err != nil {
-		return nil, fmt.Errorf("judge bedrock:%s: load AWS configuration: %w", id, err)
+		return nil, cfg, fmt.Errorf("load AWS configuration: %w", err)
 	}
 	if cfg.Region == "" {
 		cfg.Region = defaultRegion
 	}
 	if opts.EUOnly {
 		if err := insideEU(id, cfg.Region); err != nil {
-			return nil, fmt.Errorf("judge bedrock:%s: %w", id, err)
+			return nil, cfg, err
 		}
 	}
 	c := capabilityOf(id, opts.Table)
 	if opts.Mode != "" {
 		if !slices.Contains([]string{ModeNativeSchema, ModeForcedTool, ModeAutoTool}, opts.Mode) {
-			return nil, fmt.Errorf("judge bedrock:%s: mode %q is none of %s, %s, %s", id, opts.Mode, ModeNativeSchema, ModeForcedTool, ModeAutoTool)
+			return nil, cfg, fmt.Errorf("mode %q is none of %s, %s, %s", opts.Mode, ModeNativeSchema, ModeForcedTool, ModeAutoTool)
 		}
 		c.Mode = opts.Mode
 	}
@@ -69,10 +77,10 @@ func openBedrock(ctx context.Context, id string, opts Options) (judge.Judge, err
 		Temperature *float64 `json:"temperature,omitempty"`
 	}{b.temperature()})
 	if err != nil {
-		return nil, fmt.Errorf("judge bedrock:%s: %w", id, err)
+		return nil, cfg, err
 	}
 	b.identity = judge.Identity{Model: id, Mode: c.Mode, Parameters: string(parameters)}
-	return b, nil
+	return b, cfg, nil
 }
 
 func (b *bedrock) temperature() *float64 {
@@ -164,18 +172,8 @@ func (b *bedrock) reply(out *bedrockruntime.ConverseOutput, latency time.Duratio
 	fail := func(class judge.Class, what string) (judge.Reply, error) {
 		return judge.Reply{}, &judge.CallError{Class: class, StopReason: r.StopReason, Usage: r.Usage, Err: fmt.Errorf("the model stopped: %s", what)}
 	}
-	switch out.StopReason {
-	case types.StopReasonEndTurn, types.StopReasonToolUse, types.StopReasonStopSequence:
-	case types.StopReasonMaxTokens:
-		return fail(judge.ClassTruncated, "the reply reached max_tokens")
-	case types.StopReasonGuardrailIntervened, types.StopReasonContentFiltered, "refusal":
-		return fail(judge.ClassRefused, r.StopReason)
-	case types.StopReasonMalformedModelOutput, types.StopReasonMalformedToolUse:
-		return fail(judge.ClassMalformed, r.StopReason)
-	case types.StopReasonModelContextWindowExceeded:
-		return fail(judge.ClassOverflow, r.StopReason)
-	default:
-		return fail(judge.ClassUnknown, fmt.Sprintf("unknown stop reason %q", r.StopReason))
+	if class, what := stopClass(out.StopReason); class != "" {
+		return fail(class, what)
 	}
 	message, ok := out.Output.(*types.ConverseOutputMemberMessage)
 	if !ok {

@@ -23,12 +23,13 @@ type Options struct {
 	Temperature *float64          // nil: 0 where the model takes a temperature
 	CacheTTL    string            // 5m or 1h; "" the service's default
 	EUOnly      bool              // refuse model ids that route outside of the EU
-	APIKey      string            // bearer token of an OpenAI-compatible server; "" OPENAI_API_KEY
+	APIKey      string            // of an OpenAI-compatible server or of the Messages API; "" OPENAI_API_KEY or ANTHROPIC_API_KEY
 	Timeout     time.Duration     // of one attempt; 0 means 5 minutes
 	Connections int               // idle connections kept; 0 means 64
 	Table       []Capability      // searched before the built-in capability table
 	Metadata    map[string]string // sent with each call for invocation logs; never content
 	HTTPClient  *http.Client      // nil: one of our own
+	Batch       BatchOptions      // of bedrock-batch
 }
 
 func (o Options) timeout() time.Duration { return cmp.Or(o.Timeout, 5*time.Minute) }
@@ -49,7 +50,7 @@ func (o Options) tune(t *http.Transport) {
 }
 
 // Forms lists what Open understands, for messages.
-const Forms = "rules, bedrock:<model id>, openai:http://host/v1#<model>"
+const Forms = "rules, bedrock:<model id>, bedrock-batch:<model id>, anthropic:<model>, openai:http://host/v1#<model>, replay:<ledger file or directory>"
 
 // Open makes the judge that spec names: one of [Forms]. It makes no call.
 func Open(ctx context.Context, spec string, opts Options) (judge.Judge, error) {
@@ -59,6 +60,15 @@ func Open(ctx context.Context, spec string, opts Options) (judge.Judge, error) {
 		return Rules(), nil
 	case kind == "bedrock" && rest != "":
 		return openBedrock(ctx, rest, opts)
+	case kind == "bedrock-batch" && rest != "":
+		return openBatch(ctx, rest, opts)
+	case kind == "replay" && rest != "":
+		return openReplay(rest)
+	case kind == "anthropic" && rest != "":
+		if opts.APIKey == "" {
+			opts.APIKey = os.Getenv("ANTHROPIC_API_KEY")
+		}
+		return openAnthropic(os.Getenv("ANTHROPIC_BASE_URL"), rest, opts)
 	case kind == "openai" && rest != "":
 		base, name, ok := strings.Cut(rest, "#")
 		if !ok || name == "" {
@@ -70,7 +80,7 @@ func Open(ctx context.Context, spec string, opts Options) (judge.Judge, error) {
 		return openOpenAI(base, name, opts)
 	}
 	msg := fmt.Sprintf("judge %q is none of %s", spec, Forms)
-	if near := judge.Nearest(kind, []string{"rules", "bedrock", "openai"}); near != "" && near != kind {
+	if near := judge.Nearest(kind, []string{"rules", "bedrock", "bedrock-batch", "anthropic", "openai", "replay"}); near != "" && near != kind {
 		msg += fmt.Sprintf(" (did you mean %s?)", near)
 	}
 	return nil, fmt.Errorf("%s", msg)

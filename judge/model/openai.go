@@ -1,11 +1,9 @@
 package model
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -22,8 +20,6 @@ type openAI struct {
 	opts     Options
 	identity judge.Identity
 }
-
-const maxBody = 16 << 20
 
 func openOpenAI(base, name string, opts Options) (judge.Judge, error) {
 	u, err := url.Parse(base)
@@ -97,38 +93,13 @@ func (o *openAI) Judge(ctx context.Context, req *judge.Request) (judge.Reply, er
 			"name": req.SchemaName, "strict": true, "schema": json.RawMessage(req.Schema),
 		}}
 	}
-	data, err := json.Marshal(body)
-	if err != nil {
-		return judge.Reply{}, &judge.CallError{Class: judge.ClassInvalid, Err: fmt.Errorf("encode request: %w", err)}
-	}
-	h, err := http.NewRequestWithContext(ctx, http.MethodPost, o.endpoint, bytes.NewReader(data))
-	if err != nil {
-		return judge.Reply{}, &judge.CallError{Class: judge.ClassInvalid, Err: err}
-	}
-	h.Header.Set("Content-Type", "application/json")
+	header := http.Header{}
 	if o.opts.APIKey != "" {
-		h.Header.Set("Authorization", "Bearer "+o.opts.APIKey)
+		header.Set("Authorization", "Bearer "+o.opts.APIKey)
 	}
-	begin := time.Now()
-	resp, err := o.client.Do(h)
+	answer, latency, err := postJSON(ctx, o.client, o.endpoint, header, body)
 	if err != nil {
-		return judge.Reply{}, &judge.CallError{Class: transportClass(err, 0), Err: err}
-	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
-	if err != nil {
-		return judge.Reply{}, &judge.CallError{Class: transportClass(err, 0), Err: fmt.Errorf("read reply: %w", err)}
-	}
-	latency := time.Since(begin)
-	if resp.StatusCode != http.StatusOK {
-		class := statusClass(resp.StatusCode)
-		if class == judge.ClassInvalid {
-			class, _ = validation(string(answer))
-		}
-		if resp.StatusCode == http.StatusTooManyRequests && strings.Contains(string(answer), "insufficient_quota") {
-			class = judge.ClassQuota
-		}
-		return judge.Reply{}, &judge.CallError{Class: class, RetryAfter: retryAfter(resp.Header), Err: fmt.Errorf("status %d: %w", resp.StatusCode, short(answer))}
+		return judge.Reply{}, err
 	}
 	return chatReply(answer, latency)
 }
