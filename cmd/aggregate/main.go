@@ -8,6 +8,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/tracejury/tracejury/pipeline"
 	"github.com/tracejury/tracejury/pipeline/cli"
 )
@@ -34,7 +36,23 @@ type job struct {
 	SummaryMD    string   `name:"summary-md" help:"Append a Markdown summary, as CI pages show it." placeholder:"FILE" env:"GITHUB_STEP_SUMMARY"`
 	List         bool     `help:"List the runs."`
 	Show         string   `help:"Show session:<id, key or beginning of either> or run:<id>." placeholder:"WHAT"`
+	SQL          engine   `name:"sql" help:"Print the definitions of tables and views for duckdb, athena or spark: --sql, --sql=athena." placeholder:"ENGINE"`
 }
+
+// engine is a flag that may stand without a value.
+type engine string
+
+// Decode implements kong.MapperValue.
+func (e *engine) Decode(ctx *kong.DecodeContext) error {
+	*e = "duckdb"
+	if ctx.Scan.Peek().Type == kong.FlagValueToken {
+		*e = engine(ctx.Scan.Pop().String())
+	}
+	return nil
+}
+
+// IsBool lets the flag stand without a value.
+func (e *engine) IsBool() bool { return true }
 
 // Run implements cli.Job.
 func (j *job) Run(ctx context.Context, log *slog.Logger, stdout io.Writer) (any, error) {
@@ -67,6 +85,8 @@ func (j *job) do(ctx context.Context, cfg *pipeline.Config, log *slog.Logger, st
 	switch {
 	case j.List:
 		sum, err = pipeline.ListRuns(ctx, cfg, log)
+	case j.SQL != "":
+		sum, err = pipeline.PrintSQL(ctx, cfg, string(j.SQL), log)
 	case j.Show != "":
 		sum, err = pipeline.Show(ctx, cfg, j.Show, log)
 	default:
