@@ -19,15 +19,16 @@ const commitPrefix = "_commits/"
 
 // Commit is the content of _commits/<20-digit seq>.json: what one ingest read and wrote. It is written last.
 type Commit struct {
-	Seq           int64         `json:"seq"`
-	SchemaVersion int           `json:"schema_version"`
-	AsOf          time.Time     `json:"as_of"`
-	InputsSHA256  string        `json:"inputs_sha256"` // of the plan: sources, objects and their ETags
-	Counts        IngestCounts  `json:"counts"`
-	Written       []CommitEntry `json:"written"` // in key order
-	Deleted       []string      `json:"deleted,omitempty"`
-	ContentOn     bool          `json:"content_on"`
-	ContentSince  time.Time     `json:"content_since"` // as-of of the commit that last turned content storage on
+	Seq           int64               `json:"seq"`
+	SchemaVersion int                 `json:"schema_version"`
+	AsOf          time.Time           `json:"as_of"`
+	InputsSHA256  string              `json:"inputs_sha256"` // of the plan: sources, objects and their ETags
+	Counts        IngestCounts        `json:"counts"`
+	Written       []CommitEntry       `json:"written"` // in key order
+	Deleted       []string            `json:"deleted,omitempty"`
+	Listed        map[string]ListMark `json:"listed,omitempty"` // by source
+	ContentOn     bool                `json:"content_on"`
+	ContentSince  time.Time           `json:"content_since"` // as-of of the commit that last turned content storage on
 }
 
 // CommitEntry is one object that a commit wrote.

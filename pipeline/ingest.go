@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
+	"math"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -66,6 +67,8 @@ type ingestRun struct {
 	sources     []*openSource
 	inputs      []input
 	plan        string
+	marks       map[string]ListMark // how far each source is listed when this run commits
+	objectDays  []string            // stored objects of the table objects
 
 	index   []localObject   // copies of the buckets of traces
 	results []*objectResult // by input
@@ -108,7 +111,7 @@ func (r *ingestRun) run(ctx context.Context) (*IngestSummary, error) {
 		return nil, err
 	}
 	if !r.opts.RetentionOnly {
-		if err := r.listInputs(ctx); err != nil {
+		if err := r.listInputs(ctx, last); err != nil {
 			return nil, err
 		}
 	}
@@ -128,7 +131,7 @@ func (r *ingestRun) run(ctx context.Context) (*IngestSummary, error) {
 	if len(r.inputs) > 0 || len(r.changed) > 0 || len(r.deleted) > 0 || last == nil || last.ContentOn != c.ContentOn {
 		slices.SortFunc(r.changed, func(a, b CommitEntry) int { return strings.Compare(a.Key, b.Key) })
 		slices.Sort(r.deleted)
-		c.Written, c.Deleted, c.Counts = r.changed, slices.Compact(r.deleted), r.counts
+		c.Written, c.Deleted, c.Counts, c.Listed = r.changed, slices.Compact(r.deleted), r.counts, r.marks
 		if err := putCommit(ctx, r.root.Store, c); err != nil {
 			return nil, err
 		}
@@ -155,6 +158,10 @@ func (r *ingestRun) ingestInputs(ctx context.Context, seq int64) error {
 	memory, err := parseBytes(r.cfg.Ingest.Memory)
 	if err != nil {
 		return err
+	}
+	if was := debug.SetMemoryLimit(-1); was == math.MaxInt64 { // no GOMEMLIMIT: collect garbage in time for the bound to hold
+		debug.SetMemoryLimit(memory + memory/4)
+		defer debug.SetMemoryLimit(was)
 	}
 	spill, err := os.MkdirTemp(r.cfg.Ingest.SpillDir, "tracejury-ingest-")
 	if err != nil {
@@ -208,21 +215,23 @@ var rowBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
 func objectID(source, object string) string { return source + "\x00" + object }
 
-// recordObjects writes what became of each object, last before the commit: a run that dies before reads them again.
+// recordObjects writes what became of each object, last before the commit: a run that dies before reads them again. The rows
+// of one day of ingests lie in one object, so that a night does not rewrite all history.
 func (r *ingestRun) recordObjects(ctx context.Context, seq int64) error {
-	objects := map[int][]schema.Object{}
+	var objects []schema.Object
 	bad := map[int][]schema.QuarantineRow{}
 	read := map[string]string{} // object ─► ETag
 	for _, res := range r.results {
 		res.row.CommitSeq = seq
 		id := objectID(res.row.Source, res.row.Object)
 		read[id] = res.row.ETag
-		b := r.root.Layout.BucketOfDigest(digest(id))
-		objects[b] = append(objects[b], res.row)
-		bad[b] = append(bad[b], res.quarantine...)
+		objects = append(objects, res.row)
+		if b := r.root.Layout.BucketOfDigest(digest(id)); len(res.quarantine) > 0 {
+			bad[b] = append(bad[b], res.quarantine...)
+		}
 		r.count(res)
 	}
-	for _, b := range slices.Sorted(maps.Keys(objects)) {
+	for b := range r.root.Layout.Buckets {
 		err := mergeRows(ctx, r, schema.Quarantine, schema.Quarantine.BucketKey(b), bad[b], func(q schema.QuarantineRow) bool {
 			_, again := read[objectID(q.Source, q.Object)]
 			return !again
@@ -230,15 +239,22 @@ func (r *ingestRun) recordObjects(ctx context.Context, seq int64) error {
 		if err != nil {
 			return err
 		}
-		err = mergeRows(ctx, r, schema.Objects, schema.Objects.BucketKey(b), objects[b], func(o schema.Object) bool {
-			etag, again := read[objectID(o.Source, o.Object)]
-			return !again || etag != o.ETag
-		})
-		if err != nil {
-			return err
+	}
+	stays := func(o schema.Object) bool {
+		etag, again := read[objectID(o.Source, o.Object)]
+		return !again || etag != o.ETag
+	}
+	today := schema.Objects.DayKey(r.cfg.asOf.Format(time.DateOnly), 0)
+	if slices.ContainsFunc(r.inputs, func(in input) bool { return in.again }) { // --full: their rows move to this day
+		for _, key := range r.objectDays {
+			if key != today {
+				if err := mergeRows(ctx, r, schema.Objects, key, nil, stays); err != nil {
+					return err
+				}
+			}
 		}
 	}
-	return nil
+	return mergeRows(ctx, r, schema.Objects, today, objects, stays)
 }
 
 func (r *ingestRun) count(res *objectResult) {
@@ -274,11 +290,16 @@ func mergeRows[T schema.Row[T]](ctx context.Context, r *ingestRun, t schema.Tabl
 	if err != nil {
 		return err
 	}
-	rows := append([]T(nil), add...)
+	rows, left := append([]T(nil), add...), 0
 	for _, o := range old {
 		if stays(o) {
 			rows = append(rows, o)
+		} else {
+			left++
 		}
+	}
+	if len(add) == 0 && left == 0 {
+		return nil
 	}
 	table.Sort(rows)
 	rows = slices.CompactFunc(rows, func(a, b T) bool { return a.Compare(b) == 0 })

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -16,25 +17,66 @@ import (
 	"github.com/tracejury/tracejury/schema"
 )
 
+// What is listed: all keys of a source at its first ingest, once a week and with --full; else those that name a time after the
+// last listing, less a margin for uploads that come late and clocks that differ.
+const (
+	listMargin = 48 * time.Hour
+	listWhole  = 7 * 24 * time.Hour
+)
+
+// ListMark says how far a source was listed by the commits so far.
+type ListMark struct {
+	Until time.Time `json:"until"` // as-of of the last listing
+	Whole time.Time `json:"whole"` // as-of of the last listing of every key
+}
+
 // listInputs opens the sources and freezes the list of objects to read: all that objects does not know under their ETag.
-func (r *ingestRun) listInputs(ctx context.Context) error {
+func (r *ingestRun) listInputs(ctx context.Context, last *Commit) error {
 	since, err := r.sinceTime()
 	if err != nil {
 		return err
 	}
-	known, err := r.knownObjects(ctx)
-	if err != nil {
-		return err
+	r.marks = map[string]ListMark{}
+	if last != nil {
+		maps.Copy(r.marks, last.Listed)
 	}
+	from := map[string]time.Time{} // source ─► time from which keys are listed
+	oldest := r.cfg.asOf
 	for _, sc := range r.cfg.Sources {
 		st, err := store.Open(ctx, sc.URI, r.cfg.Store.options(sc.Region, sc.RoleARN, r.cfg.Limits.MaxObjectBytes, r.log))
 		if err != nil {
 			return fmt.Errorf("open source %s: %w", sc.URI, err)
 		}
-		src := &openSource{cfg: sc, store: st}
+		src := &openSource{cfg: sc, store: st, times: defaultKeyTimes()}
+		if sc.KeyTimeLayout != "" {
+			k, err := newKeyTime(sc.KeyTimeLayout)
+			if err != nil {
+				return err
+			}
+			src.times = []*keyTime{k}
+		}
 		r.sources = append(r.sources, src)
-		if err := r.listSource(ctx, src, since, known); err != nil {
+		at := r.listFrom(st.URI())
+		from[st.URI()] = at
+		if at.Before(oldest) {
+			oldest = at
+		}
+	}
+	known, err := r.knownObjects(ctx, oldest)
+	if err != nil {
+		return err
+	}
+	for _, src := range r.sources {
+		uri := src.store.URI()
+		if err := r.listSource(ctx, src, since, from[uri], known); err != nil {
 			return err
+		}
+		if mark := r.marks[uri]; since.IsZero() { // else what was passed over is listed again
+			mark.Until = r.cfg.asOf
+			if from[uri].IsZero() {
+				mark.Whole = r.cfg.asOf
+			}
+			r.marks[uri] = mark
 		}
 	}
 	slices.SortFunc(r.inputs, func(a, b input) int {
@@ -50,31 +92,74 @@ func (r *ingestRun) listInputs(ctx context.Context) error {
 	return nil
 }
 
-func (r *ingestRun) listSource(ctx context.Context, src *openSource, since time.Time, known map[string]struct{}) error {
-	skip := below(src.store.URI(), r.root.Store.URI())
-	listed := 0
-	for obj, err := range src.store.List(ctx, "", store.ListOptions{}) {
-		if err != nil {
-			return fmt.Errorf("list source: %w", err)
-		}
-		if skip != "" && strings.HasPrefix(obj.Key, skip) || notData(obj.Key) {
-			continue
-		}
-		listed++
-		if !since.IsZero() && objectTime(obj).Before(since) {
-			continue
-		}
-		_, read := known[versionID(src.store.URI(), obj.Key, obj.ETag)]
-		if read && !r.opts.Full {
-			continue
-		}
-		r.inputs = append(r.inputs, input{source: src, obj: obj, again: read})
+// listFrom is the time from which keys of a source are listed; zero is all of them.
+func (r *ingestRun) listFrom(uri string) time.Time {
+	mark, ok := r.marks[uri]
+	if !ok || r.opts.Full || mark.Whole.IsZero() || r.cfg.asOf.Sub(mark.Whole) >= listWhole || !r.cfg.asOf.After(mark.Until) {
+		return time.Time{}
 	}
-	if listed == 0 {
+	return mark.Until.Add(-listMargin)
+}
+
+func (r *ingestRun) listSource(ctx context.Context, src *openSource, since, from time.Time, known map[string]struct{}) error {
+	skip := below(src.store.URI(), r.root.Store.URI())
+	listed, after := 0, ""
+	for again := true; again; {
+		again = false
+		for obj, err := range src.store.List(ctx, "", store.ListOptions{StartAfter: after}) {
+			if err != nil {
+				return fmt.Errorf("list source: %w", err)
+			}
+			if next := src.passOver(obj.Key, from); next > obj.Key {
+				after, again = next, true
+				break // go on where keys are new enough, without a request for each page between
+			}
+			if skip != "" && strings.HasPrefix(obj.Key, skip) || notData(obj.Key) {
+				continue
+			}
+			listed++
+			if !since.IsZero() && src.timeOf(obj).Before(since) {
+				continue
+			}
+			_, read := known[versionID(src.store.URI(), obj.Key, obj.ETag)]
+			if read && !r.opts.Full {
+				continue
+			}
+			r.inputs = append(r.inputs, input{source: src, obj: obj, again: read})
+		}
+	}
+	if listed == 0 && from.IsZero() {
 		r.log.Warn("source holds no objects", "source", src.store.URI())
 	}
 	r.counts.Listed += int64(listed)
 	return nil
+}
+
+// passOver is the key after which to go on listing when key names a time before from; "" when key is to be read.
+func (s *openSource) passOver(key string, from time.Time) string {
+	if from.IsZero() {
+		return ""
+	}
+	for _, k := range s.times {
+		if end, at, ok := k.find(key); ok {
+			if end.After(from) {
+				return ""
+			}
+			return k.before(key, at, from)
+		}
+	}
+	return ""
+}
+
+// timeOf is the time that a key names, else when the object was written. A folder holds what was uploaded until the end of its
+// span of time, so the end counts.
+func (s *openSource) timeOf(obj store.Object) time.Time {
+	for _, k := range s.times {
+		if end, _, ok := k.find(obj.Key); ok {
+			return end
+		}
+	}
+	return obj.Modified
 }
 
 // below is the prefix within outer under which inner lies, "" if it does not.
@@ -92,31 +177,15 @@ func notData(key string) bool {
 	return strings.HasSuffix(key, "/") || base == "_SUCCESS" || strings.HasSuffix(base, ".tmp") || strings.HasPrefix(base, ".")
 }
 
-var hiveTime = regexp.MustCompile(`year=(\d{4})/month=(\d{2})/day=(\d{2})(?:/hour=(\d{2}))?(?:/minute=(\d{2}))?`)
-
-// objectTime is the time that a Hive-style key names, else when the object was written. An hour's folder holds what was
-// uploaded until its end, so the end of the named span counts.
-func objectTime(obj store.Object) time.Time {
-	m := hiveTime.FindStringSubmatch(obj.Key)
-	if m == nil {
-		return obj.Modified
-	}
-	layout, text, end := "2006-01-02", m[1]+"-"+m[2]+"-"+m[3], 24*time.Hour
-	if m[4] != "" {
-		layout, text, end = layout+"T15", text+"T"+m[4], time.Hour
-	}
-	t, err := time.Parse(layout, text)
-	if err != nil {
-		return obj.Modified
-	}
-	return t.Add(end)
-}
-
 // versionID names one version of an object.
 func versionID(source, object, etag string) string { return objectID(source, object) + "\x00" + etag }
 
-// knownObjects is the set of object versions that were read.
-func (r *ingestRun) knownObjects(ctx context.Context) (map[string]struct{}, error) {
+// objectsDay matches an object of the table objects, which has one for each day of ingests.
+var objectsDay = regexp.MustCompile(`^objects/dt=(\d{4}-\d{2}-\d{2})/`)
+
+// knownObjects is the set of object versions that ingests since the given time have read: what is listed from then on was not
+// read before, or is read once more for nothing.
+func (r *ingestRun) knownObjects(ctx context.Context, since time.Time) (map[string]struct{}, error) {
 	type row struct {
 		Source string `parquet:"source,dict"`
 		Object string `parquet:"object"`
@@ -124,8 +193,19 @@ func (r *ingestRun) knownObjects(ctx context.Context) (map[string]struct{}, erro
 		Status string `parquet:"status,dict"`
 	}
 	known := map[string]struct{}{}
-	for b := range r.root.Layout.Buckets {
-		rows, _, err := table.Read[row](ctx, r.root.Store, schema.Objects.BucketKey(b))
+	first := since.AddDate(0, 0, -1).Format(time.DateOnly)
+	for key, err := range r.root.keys(ctx, schema.Objects.Name+"/") {
+		if err != nil {
+			return nil, fmt.Errorf("list objects: %w", err)
+		}
+		m := objectsDay.FindStringSubmatch(key)
+		if m == nil {
+			continue
+		}
+		if r.objectDays = append(r.objectDays, key); !since.IsZero() && m[1] < first {
+			continue
+		}
+		rows, _, err := table.Read[row](ctx, r.root.Store, key)
 		if err != nil {
 			return nil, fmt.Errorf("read objects: %w", err)
 		}

@@ -34,6 +34,7 @@ func (in input) name() string { return in.source.store.URI() + "/" + in.obj.Key 
 type openSource struct {
 	cfg   Source
 	store store.Store
+	times []*keyTime // what keys may say of time, tried in order
 }
 
 // objectResult is what reading one object gave, beside the rows that it handed to keep.
