@@ -8,6 +8,7 @@ REPORT ?= out/report.html
 EXPORTS ?= out/exports
 TO     ?= jsonl,agentcore,foundry,outcomes
 JUDGE  ?= rules
+EVALUATORS ?= session,skill-selection,skill-following
 DAYS   ?= 7
 SAMPLE ?= 50
 # The demo archive has fixed dates; your own archive wants no AS_OF.
@@ -32,7 +33,7 @@ nightly: build ## ingest, evaluate, aggregate, export; ends with the rates and a
 	@worst=0; dir=$$(dirname $(REPORT)); mkdir -p $$dir; rm -f $$dir/evaluate.json; \
 	go_on() { rc=$$?; case $$rc in 0) ;; 3|4) worst=$$rc ;; *) exit $$rc ;; esac; }; \
 	bin/ingest --from $(FROM) --data $(DATA) --summary $$dir/ingest.json $(ARGS) || go_on; \
-	bin/evaluate --data $(DATA) --judge $(JUDGE) --days $(DAYS) --sample $(SAMPLE) --summary $$dir/evaluate.json $(ARGS) || go_on; \
+	bin/evaluate --data $(DATA) --judge $(JUDGE) --evaluators $(EVALUATORS) --days $(DAYS) --sample $(SAMPLE) --summary $$dir/evaluate.json $(ARGS) || go_on; \
 	run=$$(sed -n 's/^  "run_id": "\(.*\)",$$/\1/p' $$dir/evaluate.json); \
 	bin/aggregate --data $(DATA) --run $$run --report $(REPORT) --summary $$dir/aggregate.json $(ARGS) >$$dir/rates.txt || go_on; \
 	bin/export --data $(DATA) --run $$run --to $(TO) --out $(EXPORTS) --summary $$dir/export.json $(ARGS) >$$dir/export.txt || go_on; \

@@ -12,7 +12,10 @@ import (
 
 	"github.com/tracejury/tracejury/judge"
 	"github.com/tracejury/tracejury/judge/evaluator"
+	"github.com/tracejury/tracejury/judge/evaluator/invocation"
 	"github.com/tracejury/tracejury/judge/evaluator/session"
+	"github.com/tracejury/tracejury/judge/evaluator/skillfollowing"
+	"github.com/tracejury/tracejury/judge/evaluator/skillselection"
 	"github.com/tracejury/tracejury/judge/transcript"
 	"github.com/tracejury/tracejury/pipeline/mask"
 	"github.com/tracejury/tracejury/pipeline/table"
@@ -156,17 +159,33 @@ func (e *evaluateRun) openEvaluators() error {
 	return nil
 }
 
-// newEvaluator makes one evaluator by its name on the command line.
+// sessionEvaluators are the evaluators of sessions, by their names on the command line.
+var sessionEvaluators = []string{"session", "skill-following", "skill-selection"}
+
+// newEvaluator makes one evaluator by its name on the command line. --rubric is the session evaluator's; the others have their own.
 func (e *evaluateRun) newEvaluator(name string) (evaluator.Evaluator, error) {
-	known := []string{"session"}
-	if !slices.Contains(known, name) {
-		return nil, usagef("--evaluators %q: no such evaluator: %s", name, suggest(name, known))
+	if !slices.Contains(sessionEvaluators, name) {
+		return nil, usagef("--evaluators %q: no such evaluator: %s", name, suggest(name, sessionEvaluators))
 	}
-	rubric, err := loadRubric(e.cfg.Evaluate.Rubric)
+	file := strings.ReplaceAll(name, "-", "_")
+	if name == "session" {
+		file = e.cfg.Evaluate.Rubric
+	}
+	rubric, err := loadRubric(file)
 	if err != nil {
 		return nil, err
 	}
-	ev, err := session.New(rubric, session.Options{Mask: func(s string) string { return e.mask.String(s, nil) }, MaskVersion: e.mask.Version(), MaxTokens: e.cfg.Evaluate.MaxTokens})
+	masked := func(s string) string { return e.mask.String(s, nil) }
+	skill := invocation.Options{Mask: masked, MaskVersion: e.mask.Version(), MaxTokens: e.cfg.Evaluate.MaxTokens}
+	var ev evaluator.Evaluator
+	switch name {
+	case "session":
+		ev, err = session.New(rubric, session.Options{Mask: masked, MaskVersion: e.mask.Version(), MaxTokens: e.cfg.Evaluate.MaxTokens})
+	case "skill-selection":
+		ev, err = skillselection.New(rubric, skill)
+	case "skill-following":
+		ev, err = skillfollowing.New(rubric, skill)
+	}
 	if err != nil {
 		return nil, usagef("--rubric: %w", err)
 	}

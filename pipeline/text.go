@@ -93,7 +93,7 @@ func (s *EvaluateSummary) WriteText(w io.Writer) {
 	for k, n := range s.UngradedBy {
 		why[k] = int64(n)
 	}
-	fmt.Fprintf(w, "graded    %d, %d ungraded%s, %d sessions not attempted\n", s.Graded, s.Ungraded, parens(byName(why, "")), s.NotAttempted)
+	fmt.Fprintf(w, "graded    %d subjects, %d ungraded%s, %d sessions not attempted\n", s.Graded, s.Ungraded, parens(byName(why, "")), s.NotAttempted)
 	if s.Already {
 		fmt.Fprintln(w, "calls     none: this run was finished before")
 	} else {

@@ -23,6 +23,7 @@ Killed or stopped, run the same command again: no completed call is repeated.`
 type job struct {
 	cli.Common
 	Sessions    struct{} `cmd:"" default:"withargs" help:"Grade sessions (the default)."`
+	Evaluators  string   `help:"What to grade: session, skill-selection, skill-following, separated by commas." placeholder:"NAMES"`
 	Days        int      `help:"Days of sessions, up to as-of." placeholder:"N"`
 	Sample      int      `help:"Sessions to sample." placeholder:"N"`
 	Service     string   `help:"Only sessions of this service." placeholder:"NAME"`
@@ -37,6 +38,7 @@ type job struct {
 	Concurrency int      `help:"Calls in flight at most." placeholder:"N"`
 	BudgetUSD   float64  `help:"Stop before this much is spent." placeholder:"USD"`
 	BudgetCalls int      `help:"Stop after this many calls." placeholder:"N"`
+	BreakLock   bool     `help:"Take the run from a process that holds it."`
 	DryRun      bool     `help:"Print the sample, the calls and the cost to expect, and stop."`
 }
 
@@ -50,6 +52,10 @@ func (j *job) Run(ctx context.Context, log *slog.Logger, stdout io.Writer) (any,
 		return nil, err
 	}
 	e := &cfg.Evaluate
+	if names := cli.List(j.Evaluators); len(names) > 0 {
+		e.Evaluators = names
+	}
+	cli.Over(&e.BreakLock, j.BreakLock)
 	cli.Over(&e.Days, j.Days)
 	cli.Over(&e.Sample, j.Sample)
 	cli.Over(&e.Service, j.Service)
