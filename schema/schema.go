@@ -27,7 +27,7 @@ const (
 	ByBucket
 	// ByRun is <table>/run=<run_id>/part-00.parquet.
 	ByRun
-	// ByDigest is <table>/sha256=<2 hex>/<sha256>.parquet: one immutable row an object.
+	// ByDigest is <table>/prefix=<2 hex>/<sha256>.parquet: one immutable row an object.
 	ByDigest
 )
 

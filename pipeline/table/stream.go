@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/parquet-go/parquet-go"
@@ -15,6 +16,10 @@ const (
 	batchRows  = 256     // rows handed to the library at once; fixed, since pages end between batches
 	batchBytes = 1 << 20 // and about so many bytes
 	readRows   = 64
+	// writeRows is how many of a batch the library gets at a time. Given more it loses nulls of optional columns that are not
+	// pointers: y rows of null, y rows with a value, then null again, end in "" or 0 (v0.32.0, writeRowsFuncOfOptional compares the
+	// rest of a word with 1<<y − 1). Two rows cannot make the pattern; they cost half a microsecond a row.
+	writeRows = 2
 )
 
 // Writer writes the rows of one Parquet object in key order, holding at most one row group.
@@ -72,8 +77,10 @@ func (w *Writer[T]) flush() error {
 	if n == 0 {
 		return nil
 	}
-	if _, err := w.pw.Write(w.batch); err != nil {
-		return fmt.Errorf("write %s: %w", w.table.Name, err)
+	for part := range slices.Chunk(w.batch, writeRows) {
+		if _, err := w.pw.Write(part); err != nil {
+			return fmt.Errorf("write %s: %w", w.table.Name, err)
+		}
 	}
 	w.last = w.batch[n-1]
 	clear(w.batch) // do not keep the rows' strings
