@@ -53,6 +53,7 @@ type Outbox struct {
 	Attempts int
 	Pause    time.Duration
 	Settle   time.Duration
+	Unpaced  bool // no limit on calls per second: the platform is a server of the tests
 }
 
 // Defaults of an outbox.

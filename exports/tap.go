@@ -52,8 +52,12 @@ type Answers func(r *http.Request, body []byte) (status int, answer string)
 // Client is an HTTP client for one platform: at most perSecond calls, and in a dry run none at all, but what dry answers. It
 // follows no redirect: a token would go along.
 func (b *Outbox) Client(perSecond float64, dry Answers) *http.Client {
+	limit := rate.NewLimiter(rate.Limit(perSecond), max(1, int(perSecond)))
+	if b.Unpaced {
+		limit.SetLimit(rate.Inf)
+	}
 	return &http.Client{
-		Transport:     &tapped{box: b, dry: dry, limit: rate.NewLimiter(rate.Limit(perSecond), max(1, int(perSecond)))},
+		Transport:     &tapped{box: b, dry: dry, limit: limit},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }

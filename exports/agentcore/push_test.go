@@ -54,9 +54,8 @@ func checkSame(t testing.TB, s *platformtest.AWS, files fs.FS) {
 
 func trial(t testing.TB) platformtest.Trial {
 	s := platformtest.NewAWS(t, platformtest.Now())
-	s.Lag = 1
 	files := exporttest.Files(t, twoServices(), Target{})
-	return platformtest.Trial{Server: &s.Server, Push: func(ctx context.Context, box *exports.Outbox) error { return target(s).Push(ctx, files, box) },
+	return platformtest.Trial{Server: &s.Server, SetLag: s.SetLag, Push: func(ctx context.Context, box *exports.Outbox) error { return target(s).Push(ctx, files, box) },
 		Check: func(t testing.TB) {
 			t.Helper()
 			checkSame(t, s, files)

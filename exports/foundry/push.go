@@ -214,7 +214,9 @@ func (p *pusher) pushEvaluator(ctx context.Context, files fs.FS) error {
 // again, as each makes a version.
 func (p *pusher) ensureEvaluator(ctx context.Context, name, hash string, body *evaluatorBody) (version, state string, err error) {
 	path := "/evaluators/" + name + "/versions"
-	lost := false
+	ledgerID := p.prefix + "evaluator/" + name + "/" + hash
+	begun, _ := p.box.Ledger.Pending(ledgerID)
+	lost := len(begun) > 0
 	err = p.box.Retry(ctx, func() error {
 		newest := -1
 		found := ""
@@ -232,6 +234,14 @@ func (p *pusher) ensureEvaluator(ctx context.Context, name, hash string, body *e
 		if err != nil {
 			return err
 		}
+		if n, err := strconv.Atoi(p.known(ledgerID)); err == nil && n > newest { // not listed yet, or deleted since
+			err := p.api.Do(ctx, &exports.Request{Method: http.MethodGet, Path: path + "/" + strconv.Itoa(n), Query: versioned()}, nil)
+			if err == nil {
+				version, found = strconv.Itoa(n), hash
+			} else if !exports.IsStatus(err, http.StatusNotFound) {
+				return err
+			}
+		}
 		state = exports.Unchanged
 		if found == hash {
 			if lost {
@@ -243,20 +253,42 @@ func (p *pusher) ensureEvaluator(ctx context.Context, name, hash string, body *e
 			Version string `json:"version"`
 		}
 		state = exports.Created
-		err = p.api.Do(ctx, &exports.Request{Method: http.MethodPost, Path: path, Query: versioned(), Body: body, Once: true}, &made)
-		version = made.Version
-		return p.again(err, &lost)
+		version, err = p.once(ctx, ledgerID, &lost, func() (string, error) {
+			err := p.api.Do(ctx, &exports.Request{Method: http.MethodPost, Path: path, Query: versioned(), Body: body, Once: true}, &made)
+			return made.Version, err
+		})
+		return err
 	})
+	if err == nil && !p.box.DryRun {
+		err = p.box.Ledger.Finish(ledgerID, version, nil)
+	}
 	return version, state, err
 }
 
-// again lets a call whose answer was lost be looked up and made again.
-func (p *pusher) again(err error, lost *bool) error {
-	if errors.Is(err, exports.ErrUncertain) {
-		*lost = true
-		return &exports.Retryable{Err: err}
+// known is what a finished call gave, "" where there was none.
+func (p *pusher) known(ledgerID string) string {
+	value, _ := p.box.Ledger.Done(ledgerID)
+	return value
+}
+
+// once makes a call that the platform carries out twice when asked twice, between two lines of the ledger. Where the answer is
+// lost the error is retryable, and lost says that the call is to be looked up first.
+func (p *pusher) once(ctx context.Context, ledgerID string, lost *bool, create func() (string, error)) (string, error) {
+	if p.box.DryRun {
+		return create()
 	}
-	return err
+	if err := p.box.Ledger.Begin(ledgerID, "", nil); err != nil {
+		return "", err
+	}
+	id, err := create()
+	switch {
+	case errors.Is(err, exports.ErrUncertain):
+		*lost = true
+		return "", &exports.Retryable{Err: err}
+	case err != nil && ctx.Err() == nil: // refused, so there is nothing to look up
+		return "", errors.Join(err, p.box.Ledger.Drop(ledgerID))
+	}
+	return id, err
 }
 
 // settle asks until found or until the platform had time to show what it has.

@@ -108,31 +108,25 @@ func (p *pusher) ensure(ctx context.Context, path, hash string, body any) (id, s
 		}
 	}
 	begun, _ := p.box.Ledger.Pending(ledgerID)
-	lost, mine := false, false
+	lost, mine := len(begun) > 0, false
 	err = p.box.Retry(ctx, func() error {
 		var err error
-		if id, err = p.find(ctx, path, hash); err == nil && id == "" && (lost || len(begun) > 0) { // it may not be seen yet
+		if id, err = p.find(ctx, path, hash); err == nil && id == "" && lost { // it may not be seen yet
 			err = p.settle(ctx, func() (bool, error) { id, err = p.find(ctx, path, hash); return id != "", err })
 		}
 		if err != nil || id != "" {
 			return err
 		}
-		if !p.box.DryRun {
-			if err := p.box.Ledger.Begin(ledgerID, "", nil); err != nil {
-				return err
-			}
-		}
 		mine = true
-		var made object
-		err = p.api.Do(ctx, &exports.Request{Method: http.MethodPost, Path: path, Body: body, Once: true}, &made)
-		if err == nil && made.ID == "" {
-			err = errors.New("the answer names no id")
-		}
-		id = made.ID
-		if err != nil && !errors.Is(err, exports.ErrUncertain) && ctx.Err() == nil && !p.box.DryRun { // refused, so there is nothing to look up
-			return errors.Join(err, p.box.Ledger.Drop(ledgerID))
-		}
-		return p.again(err, &lost)
+		id, err = p.once(ctx, ledgerID, &lost, func() (string, error) {
+			var made object
+			err := p.api.Do(ctx, &exports.Request{Method: http.MethodPost, Path: path, Body: body, Once: true}, &made)
+			if err == nil && made.ID == "" {
+				err = errors.New("the answer names no id")
+			}
+			return made.ID, err
+		})
+		return err
 	})
 	if err == nil && !p.box.DryRun {
 		err = p.box.Ledger.Finish(ledgerID, id, nil)
@@ -196,20 +190,35 @@ func hashFile(files fs.FS, name string) (string, error) {
 }
 
 // ensureDataset uploads the rows as a new version unless a version holds them. A version exists from the last of the three
-// calls on, so that one which was begun and left is simply begun again.
+// calls on, so that one which was begun and left is simply begun again. One that exists and is not listed yet is waited for.
 func (p *pusher) ensureDataset(ctx context.Context, files fs.FS, name, hash string, size int64) (id, state string, err error) {
 	path := "/datasets/" + name + "/versions"
 	newest := 0
-	err = p.versions(ctx, path, func(n int, _, gotID, got string) {
-		newest = max(newest, n)
-		if got == hash {
-			id = gotID
-		}
-	})
+	look := func() error {
+		return p.versions(ctx, path, func(n int, _, gotID, got string) {
+			newest = max(newest, n)
+			if got == hash {
+				id = gotID
+			}
+		})
+	}
+	if err := look(); err != nil || id != "" {
+		return id, exports.Unchanged, err
+	}
+	tried := newest + 1
+	id, err = p.newVersion(ctx, files, path+"/"+strconv.Itoa(tried), hash, size)
+	if !exports.IsStatus(err, http.StatusConflict) {
+		return id, exports.Created, err
+	}
+	err = p.settle(ctx, func() (bool, error) { err := look(); return newest >= tried, err })
 	if err != nil || id != "" {
 		return id, exports.Unchanged, err
 	}
-	path += "/" + strconv.Itoa(newest+1)
+	id, err = p.newVersion(ctx, files, path+"/"+strconv.Itoa(newest+1), hash, size)
+	return id, exports.Created, err
+}
+
+func (p *pusher) newVersion(ctx context.Context, files fs.FS, path, hash string, size int64) (id string, err error) {
 	var pending struct {
 		BlobReference struct {
 			BlobURI    string `json:"blobUri"`
@@ -220,11 +229,11 @@ func (p *pusher) ensureDataset(ctx context.Context, files fs.FS, name, hash stri
 	}
 	err = p.api.Do(ctx, &exports.Request{Method: http.MethodPost, Path: path + "/startPendingUpload", Query: versioned(), Body: map[string]string{"pendingUploadType": "BlobReference"}}, &pending)
 	if err != nil {
-		return "", "", err
+		return "", err
 	}
 	blob, err := p.upload(ctx, files, pending.BlobReference.Credential.SASURI, size)
 	if err != nil {
-		return "", "", err
+		return "", err
 	}
 	var made struct {
 		ID string `json:"id"`
@@ -238,7 +247,7 @@ func (p *pusher) ensureDataset(ctx context.Context, files fs.FS, name, hash stri
 	if err == nil && made.ID == "" {
 		err = errors.New("the answer names no id")
 	}
-	return made.ID, exports.Created, err
+	return made.ID, err
 }
 
 // blobName is the file's name in the container.

@@ -76,6 +76,14 @@ func NewAWS(t testing.TB, now time.Time) *AWS {
 	return s
 }
 
+// SetLag sets how late log events are seen.
+func (s *AWS) SetLag(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Lag = n
+	clear(s.unseen)
+}
+
 // Config is how a client reaches the server with valid credentials.
 func (s *AWS) Config() aws.Config {
 	return aws.Config{Region: Region, BaseEndpoint: &s.URL, Credentials: credentials.NewStaticCredentialsProvider(accessKey, secretKey, "")}

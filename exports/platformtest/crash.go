@@ -19,7 +19,7 @@ func Now() time.Time { return now }
 // Outbox is an outbox that hurries, and the results that it gets.
 func Outbox(ledger *exports.Ledger) (*exports.Outbox, *[]exports.Result) {
 	results := &[]exports.Result{}
-	return &exports.Outbox{Ledger: ledger, Now: now, Attempts: 4, Pause: time.Millisecond, Settle: 40 * time.Millisecond, Yes: true,
+	return &exports.Outbox{Ledger: ledger, Now: now, Attempts: 4, Pause: time.Millisecond, Settle: 40 * time.Millisecond, Yes: true, Unpaced: true,
 		Report: func(r exports.Result) { *results = append(*results, r) }}, results
 }
 
@@ -28,6 +28,8 @@ type Trial struct {
 	Server *Server
 	Push   func(context.Context, *exports.Outbox) error
 	Check  func(t testing.TB) // the platform holds all, and nothing twice
+	// SetLag sets how late the platform shows what is new. Only a ledger knows of what nobody can see yet.
+	SetLag func(n int)
 }
 
 // Repeat holds a push against its promise that it can be repeated: after success, with the ledger and without it.
@@ -37,6 +39,7 @@ func Repeat(t *testing.T, fresh func(testing.TB) Trial) {
 	path := filepath.Join(t.TempDir(), "ledger")
 	for n, keep := range []bool{true, true, true, false} { // the fourth comes from another machine
 		if !keep {
+			trial.SetLag(0)
 			path = filepath.Join(t.TempDir(), "ledger")
 		}
 		pushOnce(t, trial, path)
@@ -112,6 +115,9 @@ func Crash(t *testing.T, fresh func(testing.TB) Trial) {
 
 func crashAt(t *testing.T, trial Trial, n int, fault Fault, keep bool) (fired bool) {
 	t.Helper()
+	if keep {
+		trial.SetLag(1)
+	}
 	dir := t.TempDir()
 	path, left := filepath.Join(dir, "ledger"), filepath.Join(dir, "left")
 	ledger, err := exports.OpenLedger(path)
