@@ -90,6 +90,17 @@ func (e *evaluateRun) judgeAll(ctx context.Context, led *ledger.Ledger, question
 	}
 	c := &e.cfg.Evaluate
 	j := &judging{run: e, ledger: led, stop: &stopper{}, causes: map[string]string{}}
+	if err := j.prepare(ctx, questions); err != nil {
+		_, service := errors.AsType[*judge.CallError](err)
+		switch {
+		case ctx.Err() != nil:
+			j.stop.now(stopInterrupt, context.Cause(ctx))
+		case service:
+			j.stop.now(stopService, err)
+		default:
+			return nil, err
+		}
+	}
 	progress := newProgress(e.log, "judging", int64(len(questions)))
 	defer progress.done()
 
@@ -115,6 +126,9 @@ func (e *evaluateRun) judgeAll(ctx context.Context, led *ledger.Ledger, question
 	stopSealing()
 	if serr := <-sealed; err == nil && serr != nil {
 		err = fmt.Errorf("seal ledger: %w", serr)
+	}
+	if err == nil && !j.stop.stopped() {
+		e.cleanBatches(ctx)
 	}
 	e.sum.Calls, e.sum.FromLedger, e.sum.Causes = j.calls, j.fromLedger, j.causes
 	return j.stop, err
@@ -157,7 +171,7 @@ type judging struct {
 	calls      int
 	fromLedger int
 	causes     map[string]string // class ─► the first error of it
-	spent      int64 // millionths of a dollar, with what is reserved for calls in flight
+	spent      int64             // millionths of a dollar, with what is reserved for calls in flight
 }
 
 // errStop says that a question was not asked because judging stops.
@@ -338,7 +352,7 @@ func (j *judging) key(s *seat, p *part, item *evaluator.Item, req *judge.Request
 }
 
 func (j *judging) record(s *seat, key string, item *evaluator.Item, req *judge.Request, repair int, a model.Attempt) ledger.Record {
-	rec := ledger.Record{Key: key, RequestSHA256: key, Evaluator: req.Evaluator, Subject: item.Subject, Repeat: req.Repeat, Repair: repair, Attempt: a.Number,
+	rec := ledger.Record{Key: key, RequestSHA256: key, Question: model.QuestionSHA256(req), Evaluator: req.Evaluator, Subject: item.Subject, Repeat: req.Repeat, Repair: repair, Attempt: a.Number,
 		Model: s.identity.Model, Mode: s.identity.Mode, StopReason: a.StopReason, Usage: a.Usage, LatencyMicros: a.Latency.Microseconds(), ErrorClass: a.Class}
 	switch {
 	case a.Err == nil:

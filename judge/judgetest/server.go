@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -85,6 +86,7 @@ type Server struct {
 	rate *rate.Limiter
 
 	schemas schemas
+	flying  atomic.Int64
 
 	mu       sync.Mutex
 	calls    int
@@ -117,7 +119,11 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, http.StatusNotFound, "UnknownOperationException", "no such operation: "+r.Method+" "+r.URL.Path)
 	})
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.flying.Add(1)
+		defer s.flying.Add(-1)
+		mux.ServeHTTP(w, r)
+	})
 }
 
 // NewHandler is a server without a listener.
@@ -145,6 +151,9 @@ func (s *Server) Calls() int {
 	defer s.mu.Unlock()
 	return s.calls
 }
+
+// InFlight is the number of calls that are being answered.
+func (s *Server) InFlight() int { return int(s.flying.Load()) }
 
 // Answered is the number of calls that were answered with a reply.
 func (s *Server) Answered() int {
