@@ -29,6 +29,7 @@ type AggregateSummary struct {
 	Comparisons []Comparison       `json:"comparisons,omitempty"` // with --baseline
 	Trends      []Trend            `json:"trends,omitempty"`
 	Gates       []GateResult       `json:"gates,omitempty"`
+	Labels      *LabelSummary      `json:"labels,omitempty"` // with --labels
 	Warnings    []string           `json:"warnings,omitempty"`
 	Aggregates  []schema.Aggregate `json:"-"`
 	Model       *report.Model      `json:"-"`
@@ -40,8 +41,9 @@ type AggregateSummary struct {
 // EvaluatorNumbers is what a run says beyond its rates, for one of its evaluators.
 type EvaluatorNumbers struct {
 	Evaluator string   `json:"evaluator"`
-	Apart     []Apart  `json:"apart"`  // groups that were compared with the rest, the most striking first
-	Wished    []Wished `json:"wished"` // sessions needed for intervals of the wished width
+	Apart     []Apart  `json:"apart"`           // groups that were compared with the rest, the most striking first
+	Wished    []Wished `json:"wished"`          // sessions needed for intervals of the wished width
+	Flips     []Flip   `json:"flips,omitempty"` // with --repeat
 }
 
 // aggregation is the state of one aggregate.
@@ -141,6 +143,9 @@ func (a *aggregation) add(ctx context.Context, run schema.Run) error {
 	if extra.Wished, err = p.numbers.wished(a.cfg.Aggregate.Width, level); err != nil {
 		return err
 	}
+	if extra.Flips, err = flips(ctx, a.root.Store, run); err != nil {
+		return err
+	}
 	setApart(p.aggs, extra.Apart)
 	a.parts = append(a.parts, p)
 	a.sum.Evaluators = append(a.sum.Evaluators, extra)
@@ -169,7 +174,13 @@ func (a *aggregation) finish(ctx context.Context, run schema.Run) (*AggregateSum
 			sum.main = p
 		}
 	}
-	var err error
+	err := a.label(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if sum.Labels != nil {
+		aggs = append(aggs, correctedRows(sum.Labels, sum.main.aggs)...)
+	}
 	if sum.Gates, err = checkGates(a.gates, sum.main, sum.level); err != nil {
 		return nil, err
 	}
@@ -189,6 +200,37 @@ func (a *aggregation) finish(ctx context.Context, run schema.Run) (*AggregateSum
 		return sum, err
 	}
 	return sum, cmp.Or(runStateError(run), err)
+}
+
+// label sets the labels of people beside the verdicts of the main part.
+func (a *aggregation) label(ctx context.Context) error {
+	c := &a.cfg.Aggregate
+	if c.Labels == "" {
+		return nil
+	}
+	labels, err := readLabels(c.Labels)
+	if err != nil {
+		return err
+	}
+	d := a.sum.main.data
+	rows, err := sessionRows(ctx, a.root, d.grades)
+	if err != nil {
+		return err
+	}
+	ids, twice := map[string]string{}, map[string]bool{}
+	for key, r := range rows {
+		if _, seen := ids[r.SessionID]; seen {
+			twice[r.SessionID] = true // the same id in two services names neither
+		}
+		ids[r.SessionID] = key
+	}
+	for id := range twice {
+		delete(ids, id)
+	}
+	if a.sum.Labels, err = agree(labels, d, ids, a.sum.main.numbers, c.Level); err == nil {
+		a.sum.Labels.File = c.Labels
+	}
+	return err
 }
 
 // writeFiles writes what the configuration asks for beside the table.

@@ -14,6 +14,9 @@ func (s *AggregateSummary) WriteText(w io.Writer) {
 	for i := range s.Evaluators {
 		s.Evaluators[i].writeText(w)
 	}
+	if s.Labels != nil {
+		s.Labels.writeText(w)
+	}
 	for i := range s.Gates {
 		if i == 0 {
 			fmt.Fprintln(w)
@@ -54,6 +57,11 @@ func (e *EvaluatorNumbers) writeText(w io.Writer) {
 	}
 	if flagged > maxApart {
 		fmt.Fprintf(w, "  and %d more (--summary FILE has them all)\n", flagged-maxApart)
+	}
+	for _, f := range e.Flips {
+		if f.Criterion == "" {
+			fmt.Fprintf(w, "\nAsked %d times, the judge changed its mind in %.1f%% of pairs of answers (%d questions).\n", f.Repeats, 100*f.Rate, f.Items)
+		}
 	}
 	for _, x := range e.Wished {
 		if x.GroupBy == overallGroup && x.Metric == metricPassed && x.Needed > x.N {

@@ -34,6 +34,7 @@ type job struct {
 	Gate         []string `help:"Exit 1 unless this holds, e.g. safe>=0.95, passed.low>=0.8, service:ops-agent/criterion:denials_respected.low>=0.9. Repeatable." sep:"none" placeholder:"GATE"`
 	JUnit        string   `name:"junit" help:"Write the gates as JUnit XML." placeholder:"FILE"`
 	SummaryMD    string   `name:"summary-md" help:"Append a Markdown summary, as CI pages show it." placeholder:"FILE" env:"GITHUB_STEP_SUMMARY"`
+	Labels       string   `help:"Labels of people to set beside the judge: JSON lines or CSV of session, criterion, verdict." placeholder:"FILE"`
 	List         bool     `help:"List the runs."`
 	Show         string   `help:"Show session:<id, key or beginning of either> or run:<id>." placeholder:"WHAT"`
 	SQL          engine   `name:"sql" help:"Print the definitions of tables and views for duckdb, athena or spark: --sql, --sql=athena." placeholder:"ENGINE"`
@@ -69,6 +70,7 @@ func (j *job) Run(ctx context.Context, log *slog.Logger, stdout io.Writer) (any,
 	cli.Over(&a.ForceCompare, j.ForceCompare)
 	cli.Over(&a.Trend, j.Trend)
 	cli.Over(&a.JUnit, j.JUnit)
+	cli.Over(&a.Labels, j.Labels)
 	cli.Over(&a.SummaryMD, j.SummaryMD)
 	a.Gates = append(a.Gates, j.Gate...)
 	a.GroupBy = append(a.GroupBy, cli.List(j.GroupBy)...)

@@ -1,0 +1,153 @@
+package pipeline
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tracejury/tracejury/pipeline/stats"
+	"github.com/tracejury/tracejury/schema"
+)
+
+func TestReadLabels(t *testing.T) {
+	dir := t.TempDir()
+	read := func(name, text string) ([]label, error) {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return readLabels(path)
+	}
+	for name, text := range map[string]string{
+		"a.jsonl": `{"session":"s1","criterion":"goal_met","verdict":"Not met"}` + "\n\n" + `{"session":"s2","criterion":"goal_met","verdict":"met","labeller":"x"}`,
+		"b.csv":   "\xef\xbb\xbfverdict,Session,criterion,labeller\nNot-Met,s1,goal_met,\nmet,s2,goal_met,x\n",
+	} {
+		got, err := read(name, text)
+		if err != nil || len(got) != 2 || got[0] != (label{"s1", "goal_met", "not_met", ""}) || got[1] != (label{"s2", "goal_met", "met", "x"}) {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+	for name, c := range map[string]struct{ text, want string }{
+		"bad.jsonl":     {"{\"session\":\"s\",\"criterion\":\"c\",\"verdict\":\"met\"}\n{", "line 2"},
+		"verdict.jsonl": {`{"session":"s","criterion":"c","verdict":"not_mett"}`, `did you mean "not_met"`},
+		"missing.jsonl": {`{"criterion":"c","verdict":"met"}`, "session or criterion is missing"},
+		"header.csv":    {"session,verdict\na,met\n", "no column criterion"},
+		"empty.csv":     {"", "want the header"},
+		"short.csv":     {"session,criterion,verdict\na,b\n", "wrong number of fields"},
+		"verdict.csv":   {"session,criterion,verdict\na,b,met\na,b,maybe\n", "line 3"},
+	} {
+		_, err := read(name, c.text)
+		if err == nil || !strings.Contains(err.Error(), c.want) || Exit(new(bytes.Buffer), err) != ExitUsage {
+			t.Errorf("%s: got %v, want a usage error with %q", name, err, c.want)
+		}
+	}
+	if _, err := readLabels(filepath.Join(dir, "none")); Exit(new(bytes.Buffer), err) != ExitUsage {
+		t.Errorf("no file: %v", err)
+	}
+}
+
+func FuzzParseLabels(f *testing.F) {
+	f.Add([]byte(`{"session":"s1","criterion":"goal_met","verdict":"met"}`))
+	f.Add([]byte("session,criterion,verdict\na,b,met\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, parse := range []func([]byte) ([]label, error){parseLabelLines, parseLabelCSV} {
+			labels, err := parse(data)
+			for _, l := range labels {
+				if err == nil && (l.Session == "" || l.check() != nil) {
+					t.Errorf("%+v", l)
+				}
+			}
+		}
+	})
+}
+
+// The judge is lenient: it calls a third of what is not met met. The correction takes that back.
+func TestAgreement(t *testing.T) {
+	n := newNight("2026-11-30-000000000000")
+	var labels []label
+	for i := range 60 {
+		key := fmt.Sprintf("1%02x", i)
+		judge, person := met, "met"
+		if i < 30 {
+			if person = "not_met"; i >= 10 {
+				judge = notMet
+			}
+		}
+		n.add(key, "ops", "", members{}, judge, met, met, notApplicable)
+		name := key
+		if i%2 == 0 {
+			name = "id-" + key
+		}
+		labels = append(labels, label{Session: name, Criterion: "goal_met", Verdict: person}, label{Session: name, Criterion: "tool_use_sound", Verdict: "met"})
+	}
+	n.add("2aa", "ops", "", members{}, ungraded, ungraded, ungraded, ungraded)
+	labels = append(labels, label{Session: "2aa", Criterion: "goal_met", Verdict: "met"}, label{Session: "nobody", Criterion: "goal_met", Verdict: "met"},
+		label{Session: "13b", Criterion: "stayed_in_scope", Verdict: "met"}, label{Session: "13b", Criterion: "stayed_in_scope", Verdict: "not_met"})
+	ids := map[string]string{}
+	for _, g := range n.grades {
+		ids["id-"+g.SessionKey] = g.SessionKey
+	}
+	d := &runData{run: n.run, grades: n.grades, verdicts: n.verdicts}
+	nums := n.numbers(t)
+	s, err := agree(labels, d, ids, nums, 0.95)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Used != 120 || s.Unknown != 1 || s.Disputed != 1 || s.Ungraded != 1 {
+		t.Errorf("%+v", s)
+	}
+	var goal, tool *LabelAgreement
+	for i := range s.Agreements {
+		switch s.Agreements[i].Criterion {
+		case "goal_met":
+			goal = &s.Agreements[i]
+		case "tool_use_sound":
+			tool = &s.Agreements[i]
+		}
+	}
+	if goal.Confusion[0][0] != 30 || goal.Confusion[1][0] != 10 || goal.Confusion[1][1] != 20 || math.Abs(*goal.Raw-50.0/60) > 1e-12 || goal.Kappa == nil || goal.AC1 == nil {
+		t.Errorf("goal: %+v", goal)
+	}
+	want, err := stats.RoganGladen(40.0/60, 60, stats.Accuracy{Sensitivity: 1, Positives: 30, Specificity: 2.0 / 3, Negatives: 30}, 0.95)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if goal.Corrected == nil || goal.Corrected.Rate != want.Value || math.Abs(goal.Corrected.Rate-0.5) > 1e-9 {
+		t.Errorf("corrected %+v, want %+v", goal.Corrected, want)
+	}
+	if tool.Kappa != nil || tool.KappaNote == "" || *tool.Raw != 1 || tool.Corrected != nil || tool.CorrectNote == "" {
+		t.Errorf("one category only: %+v", tool)
+	}
+	aggs, err := nums.rows(context.Background(), 0.95)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := correctedRows(s, aggs)
+	if len(rows) != 1 || rows[0].Primary || rows[0].Metric != metricCorrected || *rows[0].Estimate != want.Value {
+		t.Errorf("rows: %+v", rows)
+	}
+	var b bytes.Buffer
+	s.writeText(&b)
+	if !strings.Contains(b.String(), "10: people not_met, judge met") {
+		t.Errorf("text:\n%s", b.String())
+	}
+}
+
+func TestFlips(t *testing.T) {
+	run := schema.Run{Evaluator: "session", Repeat: 3}
+	var verdicts []schema.Verdict
+	for i, votes := range [][3]string{{"met", "met", "met"}, {"met", "not_met", "met"}, {"ungraded", "met", "ungraded"}} {
+		for r, v := range votes {
+			verdicts = append(verdicts, schema.Verdict{Evaluator: "session", Subject: fmt.Sprint(i), Criterion: "goal_met", Repeat: int32(r), Vote: "one", Verdict: v})
+		}
+	}
+	got, err := flipsOf(run, verdicts)
+	if err != nil || len(got) != 2 || got[0].Items != 2 || math.Abs(got[0].Rate-2.0/6) > 1e-12 || got[1].Criterion != "goal_met" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
