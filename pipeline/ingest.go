@@ -25,7 +25,9 @@ type IngestOptions struct {
 	Full          bool // read every object again, also those already ingested
 	RetentionOnly bool // read nothing, only delete what has expired
 	BreakLock     bool
-	DryRun        bool // list and forecast, read and write nothing
+	DryRun        bool   // list and forecast, read and write nothing
+	Check         bool   // read and decode, write nothing
+	Erase         string // session:<key>: remove that session everywhere and read nothing
 }
 
 // IngestCounts adds up what an ingest met. Records = Written + Duplicates + Filtered + Quarantined.
@@ -51,9 +53,10 @@ type IngestCounts struct {
 
 // IngestSummary is what an ingest reports.
 type IngestSummary struct {
-	Data   string       `json:"data"`
-	Commit int64        `json:"commit"` // -1: nothing was new, no commit
-	Counts IngestCounts `json:"counts"`
+	Data    string       `json:"data"`
+	Commit  int64        `json:"commit"`            // -1: nothing was new, no commit
+	Checked bool         `json:"checked,omitempty"` // nothing was written, as asked
+	Counts  IngestCounts `json:"counts"`
 }
 
 // ingestRun is the state of one ingest.
@@ -69,6 +72,7 @@ type ingestRun struct {
 	plan        string
 	marks       map[string]ListMark // how far each source is listed when this run commits
 	objectDays  []string            // stored objects of the table objects
+	erased      *erasures
 
 	index   []localObject   // copies of the buckets of traces
 	results []*objectResult // by input
@@ -86,8 +90,17 @@ func Ingest(ctx context.Context, cfg *Config, opts IngestOptions, log *slog.Logg
 	if r.mask, err = cfg.masker(); err != nil {
 		return nil, err
 	}
-	if len(cfg.Sources) == 0 && !opts.RetentionOnly {
+	eraseKey := ""
+	if opts.Erase != "" {
+		if eraseKey, err = parseErase(opts.Erase); err != nil {
+			return nil, err
+		}
+	}
+	if len(cfg.Sources) == 0 && !opts.RetentionOnly && eraseKey == "" {
 		return nil, usagef("no archive to read: give --from (a directory or s3://bucket/prefix) or sources: in the configuration")
+	}
+	if opts.Check {
+		return r.check(ctx, log)
 	}
 	if r.root, err = createRoot(ctx, cfg, log); err != nil {
 		return nil, err
@@ -97,20 +110,26 @@ func Ingest(ctx context.Context, cfg *Config, opts IngestOptions, log *slog.Logg
 		return nil, err
 	}
 	defer lk.release(ctx)
-	sum, err := r.run(ctx)
+	sum, err := r.run(ctx, eraseKey)
 	if cause := context.Cause(ctx); errors.Is(cause, errLockLost) {
 		return nil, &ExitError{Code: ExitLocked, Err: fmt.Errorf("ingest: %w", cause)}
 	}
 	return sum, err
 }
 
-func (r *ingestRun) run(ctx context.Context) (*IngestSummary, error) {
+func (r *ingestRun) run(ctx context.Context, eraseKey string) (*IngestSummary, error) {
 	sum := &IngestSummary{Data: r.root.Store.URI(), Commit: -1}
 	last, err := lastCommit(ctx, r.root.Store)
 	if err != nil {
 		return nil, err
 	}
-	if !r.opts.RetentionOnly {
+	if r.erased, err = loadErasures(ctx, r.root.Store); err != nil {
+		return nil, err
+	}
+	if last != nil {
+		r.marks = last.Listed
+	}
+	if !r.opts.RetentionOnly && eraseKey == "" {
 		if err := r.listInputs(ctx, last); err != nil {
 			return nil, err
 		}
@@ -120,6 +139,11 @@ func (r *ingestRun) run(ctx context.Context) (*IngestSummary, error) {
 		return sum, nil
 	}
 	c := r.nextCommit(last)
+	if eraseKey != "" {
+		if err := r.erase(ctx, eraseKey); err != nil {
+			return nil, err
+		}
+	}
 	if len(r.inputs) > 0 {
 		if err := r.ingestInputs(ctx, c.Seq); err != nil {
 			return nil, err

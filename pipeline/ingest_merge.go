@@ -176,6 +176,9 @@ func (bm *bucketMerge) session(ctx context.Context, group shuffle.Group) error {
 	switch {
 	case !touched:
 		return nil // was read for a trace that is not of those read now
+	case r.erased.has(key):
+		r.filter(rows, "erased")
+		return nil
 	case slices.ContainsFunc(days, r.expired):
 		r.filter(rows, "sealed")
 		return nil

@@ -23,6 +23,7 @@ type staged struct {
 	rows  int
 	early string // encoded bytes that still hold the sessions which leave for another object; "" none needed
 	gains bool   // holds sessions that it did not hold
+	gone  bool   // of the index: no row is left
 }
 
 // publish makes the staged objects visible in an order that a run which dies anywhere leaves readable and repairable: first
@@ -50,7 +51,7 @@ func (m *merger) publish(ctx context.Context) error {
 	}
 	err = m.putAll(ctx, index, func(s *staged) bool {
 		s.early = ""
-		return s.file != ""
+		return s.file != "" || s.gone
 	})
 	if err != nil {
 		return err
@@ -124,7 +125,7 @@ func (m *merger) stageIndex(ctx context.Context) ([]staged, error) {
 		if err != nil {
 			return nil, fmt.Errorf("stage traces: %w", err)
 		}
-		if st.file != "" || st.early != "" {
+		if st.file != "" || st.early != "" || st.gone {
 			out = append(out, st)
 		}
 	}
@@ -180,6 +181,8 @@ func (m *merger) stageIndexBucket(ctx context.Context, b int, early, final *stag
 		return st, err
 	}
 	switch {
+	case st.rows == 0 && st.etag != "":
+		st.early, st.file, st.gone = "", "", true // nothing came, so what is there is early enough
 	case sum == old.sum && sumEarly == old.sum, st.rows == 0 && st.etag == "" && sumEarly == sum:
 		st.early, st.file = "", "" // nothing changes
 	case sum == sumEarly:

@@ -74,9 +74,45 @@ func (r *ingestRun) applyRetention(ctx context.Context, c *Commit) error {
 		}
 	}
 	r.counts.Expired = int64(len(days))
+	if err := errors.Join(r.expireTools(ctx), r.expireQuarantine(ctx)); err != nil {
+		return err
+	}
 	return errors.Join(r.expireRuns(ctx, schema.Explanations.Name, r.expired), r.expireRuns(ctx, schema.Answers.Name, r.expired),
 		r.expireRuns(ctx, "_ledger", r.expired), // replies hold the judge's own words
 		r.expireRuns(ctx, "_work", r.abandoned))
+}
+
+// toolDays is how long definitions of tools are kept.
+const toolDays = 400
+
+func (r *ingestRun) expireTools(ctx context.Context) error {
+	first := r.cfg.asOf.AddDate(0, 0, -toolDays).Format(time.DateOnly)
+	for key, err := range r.root.keys(ctx, schema.Tools.Name+"/") {
+		if err != nil {
+			return fmt.Errorf("list tools: %w", err)
+		}
+		if m := dayBucket.FindStringSubmatch(key); m != nil && m[2] < first && m[2] != schema.UnknownDay {
+			if err := r.delete(ctx, key); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (r *ingestRun) expireQuarantine(ctx context.Context) error {
+	days := *r.cfg.Retention.Quarantine
+	if days == 0 {
+		return nil
+	}
+	first := r.cfg.asOf.AddDate(0, 0, -days).UnixNano()
+	for b := range r.root.Layout.Buckets {
+		err := mergeRows(ctx, r, schema.Quarantine, schema.Quarantine.BucketKey(b), nil, func(q schema.QuarantineRow) bool { return q.QuarantinedNano >= first })
+		if err != nil {
+			return fmt.Errorf("expire quarantine: %w", err)
+		}
+	}
+	return nil
 }
 
 func (r *ingestRun) delete(ctx context.Context, key string) error {

@@ -29,7 +29,9 @@ func (s *IngestSummary) WriteText(w io.Writer) {
 	if c.Expired > 0 {
 		fmt.Fprintf(w, "expired   content of %d days deleted\n", c.Expired)
 	}
-	if s.Commit >= 0 {
+	if s.Checked {
+		fmt.Fprintln(w, "check     nothing was written")
+	} else if s.Commit >= 0 {
 		fmt.Fprintf(w, "commit    %d in %s\n", s.Commit, s.Data)
 	} else {
 		fmt.Fprintf(w, "commit    none: nothing new for %s\n", s.Data)

@@ -25,6 +25,8 @@ type job struct {
 	Since         string   `help:"Read only objects newer than this, e.g. 2d." placeholder:"SPAN"`
 	Full          bool     `help:"Read every object again."`
 	DryRun        bool     `help:"List what would be read, and stop."`
+	Check         bool     `help:"Read and decode what is new, report, and write nothing."`
+	Erase         string   `help:"Remove one session everywhere, for good." placeholder:"session:KEY"`
 	Explain       string   `help:"Print what is made of one object (a URI, a key of --from, or a file), and stop." placeholder:"OBJECT"`
 	RetentionOnly bool     `help:"Only delete what has expired."`
 	BreakLock     bool     `help:"Take the lock from whoever holds it."`
@@ -55,7 +57,7 @@ func (j *job) Run(ctx context.Context, log *slog.Logger, stdout io.Writer) (any,
 	if err := cfg.Complete(time.Now()); err != nil {
 		return nil, err
 	}
-	sum, err := pipeline.Ingest(ctx, cfg, pipeline.IngestOptions{Full: j.Full, RetentionOnly: j.RetentionOnly, BreakLock: j.BreakLock, DryRun: j.DryRun}, log)
+	sum, err := pipeline.Ingest(ctx, cfg, pipeline.IngestOptions{Full: j.Full, RetentionOnly: j.RetentionOnly, BreakLock: j.BreakLock, DryRun: j.DryRun, Check: j.Check, Erase: j.Erase}, log)
 	if sum == nil {
 		return nil, err
 	}

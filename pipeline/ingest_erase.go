@@ -1,0 +1,240 @@
+package pipeline
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/tracejury/tracejury/pipeline/session"
+	"github.com/tracejury/tracejury/pipeline/store"
+	"github.com/tracejury/tracejury/pipeline/table"
+	"github.com/tracejury/tracejury/schema"
+)
+
+// erasedKey is the object that remembers which sessions were erased, by a keyed hash: it tells nobody who they were.
+const erasedKey = "_erased.json"
+
+// erasures is the content of erasedKey.
+type erasures struct {
+	Key    string   `json:"key"` // hex, drawn once
+	Hashes []string `json:"hmac_sha256"`
+
+	etag string
+	set  map[string]struct{}
+}
+
+func loadErasures(ctx context.Context, st store.Store) (*erasures, error) {
+	e := &erasures{set: map[string]struct{}{}}
+	data, obj, err := st.Get(ctx, erasedKey, "")
+	if errors.Is(err, fs.ErrNotExist) {
+		return e, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", erasedKey, err)
+	}
+	if err := json.Unmarshal(data, e); err != nil {
+		return nil, fmt.Errorf("read %s: %w", erasedKey, err)
+	}
+	e.etag = obj.ETag
+	for _, h := range e.Hashes {
+		e.set[h] = struct{}{}
+	}
+	return e, nil
+}
+
+func (e *erasures) hash(sessionKey string) string {
+	h := hmac.New(sha256.New, []byte(e.Key))
+	h.Write([]byte(sessionKey))
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// has says that the session was erased.
+func (e *erasures) has(sessionKey string) bool {
+	if len(e.set) == 0 {
+		return false
+	}
+	_, ok := e.set[e.hash(sessionKey)]
+	return ok
+}
+
+// remember adds sessions and stores the list.
+func (e *erasures) remember(ctx context.Context, st store.Store, keys []string) error {
+	if e.Key == "" {
+		var key [32]byte
+		_, _ = rand.Read(key[:]) // it never fails
+		e.Key = hex.EncodeToString(key[:])
+	}
+	for _, k := range keys {
+		e.set[e.hash(k)] = struct{}{}
+		e.Hashes = append(e.Hashes, e.hash(k))
+	}
+	slices.Sort(e.Hashes)
+	e.Hashes = slices.Compact(e.Hashes)
+	data, err := json.MarshalIndent(e, "", " ")
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", erasedKey, err)
+	}
+	body, opts := bytes.NewReader(append(data, '\n')), store.PutOptions{ContentType: "application/json"}
+	if e.etag == "" {
+		_, err = st.PutIfAbsent(ctx, erasedKey, body, opts)
+	} else {
+		_, err = st.PutIfMatch(ctx, erasedKey, body, e.etag, opts)
+	}
+	if err != nil {
+		return writeError(err, st, erasedKey)
+	}
+	return nil
+}
+
+var sessionKeyForm = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
+// parseErase reads session:<key>.
+func parseErase(s string) (string, error) {
+	key, ok := strings.CutPrefix(s, "session:")
+	if !ok || !sessionKeyForm.MatchString(key) {
+		return "", usagef("--erase %q: want session: and the 32 hex digits of a session_key", s)
+	}
+	return key, nil
+}
+
+// erase removes a session from every table. It is remembered first, so that no run that begins meanwhile or later brings it
+// back; what shows where it lies goes last, so that an erasure that was interrupted can be run again.
+func (r *ingestRun) erase(ctx context.Context, key string) error {
+	days, traces, err := r.whereabouts(ctx, key)
+	if err != nil {
+		return err
+	}
+	if err := r.erased.remember(ctx, r.root.Store, append(traces, key)); err != nil {
+		return err
+	}
+	bucket, err := r.root.Layout.Bucket(key)
+	if err != nil {
+		return err
+	}
+	for _, dt := range days {
+		if err := r.eraseDay(ctx, dt, bucket, key); err != nil {
+			return fmt.Errorf("erase from day %s: %w", dt, err)
+		}
+	}
+	if err := r.eraseRuns(ctx, key); err != nil {
+		return fmt.Errorf("erase from runs: %w", err)
+	}
+	for b := range r.root.Layout.Buckets {
+		err := errors.Join(
+			mergeRows(ctx, r, schema.SessionsMoved, schema.SessionsMoved.BucketKey(b), nil, func(m schema.SessionMoved) bool { return m.OldKey != key && m.NewKey != key }),
+			mergeRows(ctx, r, schema.Traces, schema.Traces.BucketKey(b), nil, func(t schema.Trace) bool { return t.SessionKey != key }),
+		)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// whereabouts finds the days on which a session lies, and the keys under which its traces would be sessions of their own if
+// they were read without the records that carry its id.
+func (r *ingestRun) whereabouts(ctx context.Context, key string) (days, traces []string, err error) {
+	shared := map[string]bool{}
+	var own []schema.Trace
+	for b := range r.root.Layout.Buckets {
+		rows, _, err := table.Read[schema.Trace](ctx, r.root.Store, schema.Traces.BucketKey(b))
+		if err != nil {
+			return nil, nil, fmt.Errorf("read traces: %w", err)
+		}
+		for _, t := range rows {
+			switch {
+			case t.SessionKey != key:
+				shared[traceKey(t.Tenant, t.TraceID)] = true
+			case t.TraceID == "":
+				days = append(days, t.Dt)
+			default:
+				own = append(own, t)
+			}
+		}
+	}
+	for _, t := range own {
+		if !shared[traceKey(t.Tenant, t.TraceID)] {
+			traces = append(traces, session.Key(t.Tenant, "", t.TraceID))
+		}
+	}
+	return days, traces, nil
+}
+
+// eraseDay takes a session out of the tables of one day. Objects in which nothing is left are deleted.
+func (r *ingestRun) eraseDay(ctx context.Context, dt string, bucket int, key string) error {
+	sessions, _, err := table.Read[schema.Session](ctx, r.root.Store, schema.Sessions.DayKey(dt, bucket))
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(sessions, func(s schema.Session) bool { return s.SessionKey != key }) {
+		for _, t := range dayTables() {
+			if err := r.delete(ctx, t.DayKey(dt, bucket)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return errors.Join(
+		mergeRows(ctx, r, schema.Spans, schema.Spans.DayKey(dt, bucket), nil, func(s schema.Span) bool { return s.SessionKey != key }),
+		mergeRows(ctx, r, schema.Steps, schema.Steps.DayKey(dt, bucket), nil, func(s schema.Step) bool { return s.SessionKey != key }),
+		mergeRows(ctx, r, schema.Skills, schema.Skills.DayKey(dt, bucket), nil, func(s schema.Skill) bool { return s.SessionKey != key }),
+		mergeRows(ctx, r, schema.Tools, schema.Tools.DayKey(dt, bucket), nil, func(s schema.Tool) bool { return s.SessionKey != key }),
+		mergeRows(ctx, r, schema.Sessions, schema.Sessions.DayKey(dt, bucket), nil, func(s schema.Session) bool { return s.SessionKey != key }),
+	)
+}
+
+// eraseRuns takes what judges said of a session out of every run. A run that graded it loses its ledger and what is left of its
+// transcripts, since replies there are not told apart by session.
+func (r *ingestRun) eraseRuns(ctx context.Context, key string) error {
+	about := func(subject, sessionKey string) bool { return sessionKey == key || strings.HasPrefix(subject, key) }
+	touched := map[string]bool{}
+	for _, name := range []string{schema.Explanations.Name, schema.Verdicts.Name, schema.Grades.Name} {
+		for k, err := range r.root.keys(ctx, name+"/") {
+			if err != nil {
+				return fmt.Errorf("list %s: %w", name, err)
+			}
+			if path.Ext(k) != ".parquet" {
+				continue
+			}
+			changed := len(r.changed)
+			switch name {
+			case schema.Explanations.Name:
+				err = mergeRows(ctx, r, schema.Explanations, k, nil, func(e schema.Explanation) bool { return !about(e.Subject, "") })
+			case schema.Verdicts.Name:
+				err = mergeRows(ctx, r, schema.Verdicts, k, nil, func(v schema.Verdict) bool { return !about(v.Subject, v.SessionKey) })
+			default:
+				err = mergeRows(ctx, r, schema.Grades, k, nil, func(g schema.Grade) bool { return !about(g.Subject, g.SessionKey) })
+			}
+			if err != nil {
+				return err
+			}
+			if len(r.changed) > changed {
+				touched[path.Base(path.Dir(k))] = true
+			}
+		}
+	}
+	for _, prefix := range []string{"_ledger/", "_work/"} {
+		for k, err := range r.root.keys(ctx, prefix) {
+			if err != nil {
+				return fmt.Errorf("list %s: %w", prefix, err)
+			}
+			if run, _, _ := strings.Cut(strings.TrimPrefix(k, prefix), "/"); touched[run] {
+				if err := r.delete(ctx, k); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
