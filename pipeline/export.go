@@ -21,7 +21,8 @@ import (
 
 // ExportOptions are the flags of one export that are not configuration.
 type ExportOptions struct {
-	DryRun bool // check everything, write nothing
+	DryRun bool // check everything, write and send nothing
+	Push   PushOptions
 }
 
 // ExportSummary is what export reports.
@@ -30,12 +31,17 @@ type ExportSummary struct {
 	Dir    string                    `json:"dir"` // "" for a dry run
 	Files  []exports.ManifestFile    `json:"files"`
 	Losses map[string][]exports.Loss `json:"losses"` // by target
+	Pushed []exports.Result          `json:"pushed,omitempty"`
 }
 
 // Export writes the rubric and the graded sessions of a run in the formats of platforms. A run without a result, or a partial
 // one, is refused unless the configuration allows it.
 func Export(ctx context.Context, cfg *Config, opts ExportOptions, log *slog.Logger) (*ExportSummary, error) {
 	ts, err := targets(cfg)
+	if err != nil {
+		return nil, err
+	}
+	ts, to, err := withPush(ts, &opts.Push, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -71,12 +77,33 @@ func Export(ctx context.Context, cfg *Config, opts ExportOptions, log *slog.Logg
 		sum.Losses[t.Name()] = t.Loss(in)
 	}
 	if opts.DryRun {
-		sum.Files, err = exports.Write(ctx, in, ts, discard{})
-		return sum, err
+		return sum, dryRun(ctx, cfg, in, ts, to, &opts.Push, sum, log)
 	}
 	sum.Dir = filepath.Join(cfg.Export.Out, run.RunID)
-	sum.Files, err = writeExport(ctx, in, ts, sum.Dir)
+	if sum.Files, err = writeExport(ctx, in, ts, sum.Dir); err != nil || len(to) == 0 {
+		return sum, err
+	}
+	sum.Pushed, err = push(ctx, cfg, sum.Dir, to, &opts.Push, false, log)
 	return sum, err
+}
+
+// dryRun names the files and, where something is to be pushed, shows every call: those are made from files, which are written
+// where nobody looks and removed.
+func dryRun(ctx context.Context, cfg *Config, in *exports.Input, ts []exports.Target, to []exports.Pusher, o *PushOptions, sum *ExportSummary, log *slog.Logger) (err error) {
+	if len(to) == 0 {
+		sum.Files, err = exports.Write(ctx, in, ts, discard{})
+		return err
+	}
+	tmp, err := os.MkdirTemp("", "tracejury-export-")
+	if err != nil {
+		return fmt.Errorf("dry run: %w", err)
+	}
+	defer os.RemoveAll(tmp)
+	if sum.Files, err = exports.Write(ctx, in, ts, dirSink(tmp)); err != nil {
+		return err
+	}
+	_, err = push(ctx, cfg, tmp, to, o, true, log) // its results are of calls that were not made
+	return err
 }
 
 func mayExport(run schema.Run, allowPartial bool) error {

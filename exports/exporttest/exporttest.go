@@ -388,3 +388,6 @@ func testInconsistent(t *testing.T, target exports.Target) {
 		}
 	}
 }
+
+// Slow says that code runs ten times slower than it does for users, under the race detector.
+func Slow() bool { return raceEnabled }

@@ -1,0 +1,211 @@
+package pipeline
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+
+	"github.com/tracejury/tracejury/exports"
+	"github.com/tracejury/tracejury/exports/agentcore"
+	"github.com/tracejury/tracejury/exports/foundry"
+	"github.com/tracejury/tracejury/exports/outcomes"
+)
+
+// PushOptions say where exports are pushed to. Credentials are not among them: they come from the AWS chain, from Entra and
+// from ANTHROPIC_API_KEY.
+type PushOptions struct {
+	To              []string // targets to push; each is exported as well
+	Yes             bool     // the user agreed to paid work
+	Now             time.Time
+	FoundryEndpoint string
+	ClaudeEndpoint  string
+	Session, Task   string // a Managed Agents session, and the task to start in it
+	Out             io.Writer
+}
+
+// withPush gives the targets that are pushed the way to their platform, and adds those that --to left out.
+func withPush(ts []exports.Target, o *PushOptions, cfg *Config) ([]exports.Target, []exports.Pusher, error) {
+	if (o.Session == "") != (o.Task == "") {
+		return nil, nil, usagef("--outcome-session and --outcome-task go together")
+	}
+	if o.Task != "" && !slices.Contains(o.To, "outcomes") {
+		return nil, nil, usagef("--outcome-task: want --push outcomes as well")
+	}
+	known := map[string]exports.Pusher{
+		"agentcore": agentcore.Target{JudgeModel: cfg.Export.JudgeModel, Connect: func(ctx context.Context) (aws.Config, error) {
+			return config.LoadDefaultConfig(ctx, config.WithRegion(cmp.Or(os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"), cfg.Store.Region)))
+		}},
+		"foundry":  foundry.Target{Endpoint: o.FoundryEndpoint, Tokens: &entra{}},
+		"outcomes": outcomes.Target{Endpoint: o.ClaudeEndpoint, Key: os.Getenv("ANTHROPIC_API_KEY"), Task: task(o)},
+	}
+	var push []exports.Pusher
+	for _, name := range o.To {
+		p := known[name]
+		if p == nil {
+			return nil, nil, usagef("--push %q: no such platform: %s", name, suggest(name, []string{"agentcore", "foundry", "outcomes"}))
+		}
+		if slices.ContainsFunc(push, func(x exports.Pusher) bool { return x.Name() == name }) {
+			continue
+		}
+		push = append(push, p)
+		if i := slices.IndexFunc(ts, func(t exports.Target) bool { return t.Name() == name }); i >= 0 {
+			ts[i] = p
+		} else {
+			ts = append(ts, p)
+		}
+	}
+	return ts, push, nil
+}
+
+func task(o *PushOptions) *outcomes.Task {
+	if o.Task == "" {
+		return nil
+	}
+	return &outcomes.Task{SessionID: o.Session, Description: o.Task}
+}
+
+// entra asks the environment, a managed identity or the Azure CLI for tokens, the first time that one is wanted.
+type entra struct {
+	cred *azidentity.DefaultAzureCredential
+}
+
+// Token implements foundry.TokenSource.
+func (e *entra) Token(ctx context.Context) (string, error) {
+	if e.cred == nil {
+		cred, err := azidentity.NewDefaultAzureCredential(nil)
+		if err != nil {
+			return "", fmt.Errorf("find Entra credentials: %w", err)
+		}
+		e.cred = cred
+	}
+	t, err := e.cred.GetToken(ctx, policy.TokenRequestOptions{Scopes: []string{foundry.Scope}})
+	if err != nil {
+		return "", fmt.Errorf("get an Entra token: %w", err)
+	}
+	return t.Token, nil
+}
+
+// pushLedger is the file below the state directory that remembers what was sent.
+const pushLedger = "push.jsonl"
+
+// push sends what stands in dir. What failed does not keep the rest back.
+func push(ctx context.Context, cfg *Config, dir string, to []exports.Pusher, o *PushOptions, dryRun bool, log *slog.Logger) ([]exports.Result, error) {
+	m, err := cfg.masker()
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(cfg.StateDir, pushLedger)
+	open := exports.OpenLedger
+	if dryRun {
+		open = exports.ReadLedger
+	}
+	ledger, err := open(path)
+	if errors.Is(err, exports.ErrLedgerHeld) {
+		return nil, &ExitError{Code: ExitLocked, Err: err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer ledger.Close()
+	var results []exports.Result
+	secrets := strings.NewReplacer(secretPairs(os.Getenv("ANTHROPIC_API_KEY"), os.Getenv("AWS_SECRET_ACCESS_KEY"), os.Getenv("AWS_SESSION_TOKEN"), os.Getenv("AZURE_CLIENT_SECRET"))...)
+	masked := func(s string) string { return m.String(secrets.Replace(s), nil) }
+	box := &exports.Outbox{Ledger: ledger, DryRun: dryRun, Yes: o.Yes, Now: o.Now, Mask: masked, Report: func(r exports.Result) {
+		results = append(results, r)
+		log.Info("push", "target", r.Target, "kind", r.Kind, "name", r.Name, "id", r.ID, "state", r.State, "count", r.Count, "error", r.Error)
+	}}
+	box.Tap = &exports.Tap{Show: func(c exports.Call) { log.Debug("call", "method", c.Method, "url", c.URL, "operation", c.Operation) }}
+	if dryRun {
+		box.Tap.Show = func(c exports.Call) {
+			if o.Out != nil {
+				c.WriteText(o.Out)
+			}
+		}
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("read export: %w", err)
+	}
+	defer root.Close()
+	var all []error
+	for _, p := range to {
+		if err := p.Push(ctx, root.FS(), box); err != nil {
+			all = append(all, fmt.Errorf("push %s: %w", p.Name(), maskedError{masked(err.Error()), err}))
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return results, pushError(ctx, results, errors.Join(all...))
+}
+
+// pushError gives what failed its exit code: partial where something was done, so that running again goes on.
+func pushError(ctx context.Context, results []exports.Result, err error) error {
+	if err == nil {
+		return nil
+	}
+	failed := 0
+	for _, r := range results {
+		if r.State == exports.Failed {
+			failed++
+		}
+	}
+	switch {
+	case errors.Is(err, exports.ErrConsent):
+		return &ExitError{Code: ExitUsage, Err: err, Hint: "--yes agrees to it; everything else was pushed as the summary says"}
+	case ctx.Err() != nil || failed < len(results):
+		return &ExitError{Code: ExitPartial, Err: err, Hint: "run the same command again to go on: what was sent is not sent twice"}
+	}
+	return &ExitError{Code: ExitService, Err: err}
+}
+
+// maskedError shows nothing but masked text; what it wraps can still be asked for.
+type maskedError struct {
+	text string
+	err  error
+}
+
+func (e maskedError) Error() string { return e.text }
+func (e maskedError) Unwrap() error { return e.err }
+
+// secretPairs replaces secrets, also as they stand in a URL.
+func secretPairs(secrets ...string) []string {
+	var out []string
+	for _, s := range secrets {
+		if len(s) >= 8 { // shorter is no secret, and would tear texts apart
+			out = append(out, s, "[MASKED:credential]", url.QueryEscape(s), "[MASKED:credential]")
+		}
+	}
+	return out
+}
+
+// WritePushText prints the results of a push for a person.
+func (s *ExportSummary) WritePushText(w io.Writer) {
+	for _, r := range s.Pushed {
+		fmt.Fprintf(w, "push      %s: %s %s %s", r.Target, r.Kind, r.Name, r.State)
+		if r.Count > 0 {
+			fmt.Fprintf(w, ", %d records", r.Count)
+		}
+		if r.ID != "" && r.ID != r.Name {
+			fmt.Fprintf(w, " (%s)", r.ID)
+		}
+		if r.Error != "" {
+			fmt.Fprintf(w, ": %s", r.Error)
+		}
+		fmt.Fprintln(w)
+	}
+}

@@ -1,0 +1,126 @@
+package pipeline_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tracejury/tracejury/exports"
+	"github.com/tracejury/tracejury/exports/platformtest"
+	"github.com/tracejury/tracejury/pipeline"
+)
+
+// demoRun is a lake with one run of the offline judge.
+func demoRun(t *testing.T) string {
+	t.Helper()
+	data := demoLake(t)
+	cfg := config(t, "", data)
+	cfg.Evaluate.Sample = 12
+	if _, err := pipeline.Evaluate(t.Context(), cfg, pipeline.EvaluateOptions{}, quiet()); err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// awsEnv is a machine with credentials of the test account.
+func awsEnv(t *testing.T, s *platformtest.AWS) {
+	t.Helper()
+	cfg := s.Config()
+	creds, err := cfg.Credentials.Retrieve(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, v := range map[string]string{"AWS_ENDPOINT_URL": s.URL, "AWS_ACCESS_KEY_ID": creds.AccessKeyID, "AWS_SECRET_ACCESS_KEY": creds.SecretAccessKey, "AWS_SESSION_TOKEN": "",
+		"AWS_REGION": platformtest.Region, "AWS_EC2_METADATA_DISABLED": "true", "ANTHROPIC_API_KEY": platformtest.ClaudeKey} {
+		t.Setenv(k, v)
+	}
+}
+
+// export --push sends what it wrote, once, however often it is run, and a dry run sends nothing.
+func TestExportPush(t *testing.T) {
+	data := demoRun(t)
+	now := time.Date(2026, 11, 30, 6, 0, 0, 0, time.UTC)
+	aws, claude := platformtest.NewAWS(t, now), platformtest.NewClaude(t)
+	awsEnv(t, aws)
+	aws.PollsToActive = 0
+	out := filepath.Join(t.TempDir(), "exports")
+	state := filepath.Join(t.TempDir(), "state")
+	export := func(dry bool) (*pipeline.ExportSummary, string, error) {
+		cfg := config(t, "", data)
+		cfg.StateDir, cfg.Export.Out, cfg.Export.AllowPartial = state, out, true
+		var shown bytes.Buffer
+		sum, err := pipeline.Export(t.Context(), cfg, pipeline.ExportOptions{DryRun: dry, Push: pipeline.PushOptions{To: []string{"agentcore", "outcomes", "agentcore"}, Now: now,
+			ClaudeEndpoint: claude.URL, Out: &shown}}, quiet())
+		return sum, shown.String(), err
+	}
+	sum, shown, err := export(true)
+	if err != nil || len(aws.Calls())+len(claude.Calls()) != 0 || sum.Dir != "" {
+		t.Fatalf("dry run: %v, %d calls", err, len(aws.Calls())+len(claude.Calls()))
+	}
+	for _, want := range []string{"Logs_20140328.PutLogEvents", "/evaluators/create", "tracejury_session", "/v1/files"} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("a dry run does not show %s", want)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(state, "push.jsonl")); err == nil {
+		t.Error("a dry run wrote a ledger")
+	}
+	for n := range 3 {
+		sum, shown, err = export(false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(shown, "AKIA") || len(sum.Pushed) < 3 {
+			t.Errorf("push %d: %+v, shown %s", n, sum.Pushed, shown)
+		}
+		for _, r := range sum.Pushed {
+			if r.State == exports.Failed || n > 0 && r.State != exports.Unchanged {
+				t.Errorf("push %d: %+v", n, r)
+			}
+		}
+	}
+	file, err := os.ReadFile(filepath.Join(sum.Dir, "agentcore", "graded_sessions.cloudwatch.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := len(aws.Messages()), bytes.Count(file, []byte("\n")); got != want || len(aws.Evaluators) != 1 || len(claude.Files) != 1 {
+		t.Errorf("%d records of %d, %d evaluators, %d files", got, want, len(aws.Evaluators), len(claude.Files))
+	}
+	if p := append(aws.Problems(), claude.Problems()...); len(p) > 0 {
+		t.Error(p)
+	}
+}
+
+func TestExportPush_Usage(t *testing.T) {
+	data := demoRun(t)
+	for name, o := range map[string]pipeline.PushOptions{"an unknown platform": {To: []string{"jsonl"}}, "a task without a session": {To: []string{"outcomes"}, Task: "x"},
+		"a task without a push": {Task: "x", Session: "sesn_1"}} {
+		_, err := pipeline.Export(t.Context(), config(t, "", data), pipeline.ExportOptions{Push: o}, quiet())
+		if err == nil {
+			t.Errorf("%s: not refused", name)
+			continue
+		}
+		wantExit(t, err, pipeline.ExitUsage)
+	}
+}
+
+// Every target but the one for skill packages writes the demo run; that one says why it does not.
+func TestExport_AllTargets(t *testing.T) {
+	data := demoRun(t)
+	cfg := config(t, "", data)
+	cfg.Export.To, cfg.Export.Out, cfg.Export.AllowPartial = []string{"agentcore", "csv", "foundry", "jsonl", "labels", "otlp", "outcomes", "parquet"}, t.TempDir(), true
+	sum, err := pipeline.Export(t.Context(), cfg, pipeline.ExportOptions{}, quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(sum.Files) < 17 {
+		t.Errorf("%d files", len(sum.Files))
+	}
+	cfg.Export.To = []string{"agentarts"}
+	if _, err := pipeline.Export(t.Context(), cfg, pipeline.ExportOptions{}, quiet()); err == nil || !strings.Contains(err.Error(), "graded no skill package") {
+		t.Errorf("agentarts: %v", err)
+	}
+}
