@@ -57,6 +57,7 @@ type IngestSummary struct {
 	Commit  int64        `json:"commit"`            // -1: nothing was new, no commit
 	Checked bool         `json:"checked,omitempty"` // nothing was written, as asked
 	Counts  IngestCounts `json:"counts"`
+	DryRun  bool         `json:"dry_run,omitempty"` // nothing was read
 }
 
 // ingestRun is the state of one ingest.
@@ -68,6 +69,7 @@ type ingestRun struct {
 	mask        *mask.Masker
 	conventions []convention.Convention
 	sources     []*openSource
+	empty       []string // sources that hold no object at all
 	inputs      []input
 	plan        string
 	marks       map[string]ListMark // how far each source is listed when this run commits
@@ -117,6 +119,18 @@ func Ingest(ctx context.Context, cfg *Config, opts IngestOptions, log *slog.Logg
 	return sum, err
 }
 
+// nothingRead says that an archive gave nothing at all, which nobody should learn a week later.
+func (r *ingestRun) nothingRead() error {
+	c := &r.counts
+	switch {
+	case len(r.empty) > 0:
+		return &ExitError{Code: ExitNoResult, Err: fmt.Errorf("%s holds no objects", strings.Join(r.empty, " and ")), Hint: "look at the prefix, and whether the exporter writes there"}
+	case c.New > 0 && c.Objects["unreadable"] == c.New:
+		return &ExitError{Code: ExitNoResult, Err: fmt.Errorf("none of the %d new objects could be read", c.New), Hint: "the table quarantine says why; ingest --explain OBJECT shows one"}
+	}
+	return nil
+}
+
 func (r *ingestRun) run(ctx context.Context, eraseKey string) (*IngestSummary, error) {
 	sum := &IngestSummary{Data: r.root.Store.URI(), Commit: -1}
 	last, err := lastCommit(ctx, r.root.Store)
@@ -135,7 +149,7 @@ func (r *ingestRun) run(ctx context.Context, eraseKey string) (*IngestSummary, e
 		}
 	}
 	if r.opts.DryRun {
-		sum.Counts = r.counts
+		sum.Counts, sum.DryRun = r.counts, true
 		return sum, nil
 	}
 	c := r.nextCommit(last)
@@ -162,7 +176,7 @@ func (r *ingestRun) run(ctx context.Context, eraseKey string) (*IngestSummary, e
 		sum.Commit = c.Seq
 	}
 	sum.Counts = r.counts
-	return sum, nil
+	return sum, r.nothingRead()
 }
 
 func (r *ingestRun) nextCommit(last *Commit) *Commit {

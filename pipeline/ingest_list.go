@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path"
 	"regexp"
 	"slices"
@@ -129,7 +131,12 @@ func (r *ingestRun) listSource(ctx context.Context, src *openSource, since, from
 		}
 	}
 	if listed == 0 && from.IsZero() {
-		r.log.Warn("source holds no objects", "source", src.store.URI())
+		if dir, ok := strings.CutPrefix(src.store.URI(), "file://"); ok {
+			if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
+				return usagef("source %s does not exist", src.store.URI())
+			}
+		}
+		r.empty = append(r.empty, src.store.URI())
 	}
 	r.counts.Listed += int64(listed)
 	return nil

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"io"
 	"io/fs"
 	"log/slog"
 	"math/rand/v2"
@@ -209,5 +210,23 @@ func TestIngestFindsTheSessionsOfTheScript(t *testing.T) {
 	sum := mustIngest(t, config(t, demoArchive, data), pipeline.IngestOptions{})
 	if int(sum.Counts.Sessions) < len(truth.Sessions) || len(truth.Sessions) < 40 {
 		t.Errorf("got %d sessions, the script has %d", sum.Counts.Sessions, len(truth.Sessions))
+	}
+}
+
+// An archive that gives nothing is told at once, not a week later by rates that no longer move.
+func TestArchiveThatGivesNothing(t *testing.T) {
+	empty, junk := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(junk, "a.json"), []byte("no telemetry"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for from, code := range map[string]int{
+		filepath.Join(empty, "missing"): pipeline.ExitUsage,
+		empty:                           pipeline.ExitNoResult,
+		junk:                            pipeline.ExitNoResult,
+	} {
+		_, err := pipeline.Ingest(context.Background(), config(t, from, filepath.Join(t.TempDir(), "lake")), pipeline.IngestOptions{}, quiet())
+		if got := pipeline.Exit(io.Discard, err); got != code {
+			t.Errorf("%s: exit %d (%v), want %d", from, got, err, code)
+		}
 	}
 }

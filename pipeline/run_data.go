@@ -95,13 +95,35 @@ func reportModel(ctx context.Context, root *Root, d *runData, aggs []schema.Aggr
 	slices.SortStableFunc(m.Sessions, func(a, b report.Session) int {
 		return cmp.Or(strings.Compare(a.Grade.Service, b.Grade.Service), cmp.Compare(a.Row.StartedUnixNano, b.Row.StartedUnixNano), strings.Compare(a.Grade.Subject, b.Grade.Subject))
 	})
-	last, err := lastCommit(ctx, root.Store)
-	if err != nil {
-		return nil, err
+	m.Commit, err = ingestTotals(ctx, root.Store)
+	return m, err
+}
+
+// ingestTotals adds up what all ingests read: a night's numbers rest on more than what that night brought.
+func ingestTotals(ctx context.Context, st store.Store) (*report.Ingest, error) {
+	total := &report.Ingest{Masked: map[string]int64{}}
+	for obj, err := range st.List(ctx, commitPrefix, store.ListOptions{KeysOnly: true}) {
+		if err != nil {
+			return nil, fmt.Errorf("list commits: %w", err)
+		}
+		data, _, err := st.Get(ctx, obj.Key, "")
+		if err != nil {
+			return nil, fmt.Errorf("read commit: %w", err)
+		}
+		var commit Commit
+		if err := json.Unmarshal(data, &commit); err != nil {
+			return nil, fmt.Errorf("read %s: %w", obj.Key, err)
+		}
+		c := commit.Counts
+		total.Objects += c.New
+		total.Records += c.Records
+		total.Written += c.Written
+		total.Duplicates += c.Duplicates
+		total.Filtered += c.Filtered
+		total.Quarantined += c.Quarantined
+		for kind, n := range c.Masked {
+			total.Masked[kind] += n
+		}
 	}
-	if last != nil {
-		c := last.Counts
-		m.Commit = &report.Ingest{Objects: c.New, Records: c.Records, Written: c.Written, Duplicates: c.Duplicates, Filtered: c.Filtered, Quarantined: c.Quarantined, Masked: c.Masked}
-	}
-	return m, nil
+	return total, nil
 }

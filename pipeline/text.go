@@ -12,6 +12,10 @@ import (
 func (s *IngestSummary) WriteText(w io.Writer) {
 	c := &s.Counts
 	fmt.Fprintf(w, "objects   %d listed, %d new%s\n", c.Listed, c.New, byName(c.Objects, ": "))
+	if s.DryRun {
+		fmt.Fprintln(w, "dry run   nothing was read")
+		return
+	}
 	if c.New > 0 {
 		fmt.Fprintf(w, "records   %d = %d written + %d duplicate + %d filtered%s + %d quarantined\n", c.Records, c.Written, c.Duplicates, c.Filtered, parens(byName(c.FilteredBy, "")), c.Quarantined)
 		fmt.Fprintf(w, "sessions  %d written", c.Sessions)

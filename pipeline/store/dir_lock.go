@@ -105,7 +105,7 @@ func (l *dirLock) temp(ctx context.Context) (*tempFile, error) {
 	l.sweepLocked()
 	for try := 0; ; try++ {
 		name := filepath.Join(l.tempDir(), fmt.Sprintf("%016x", rand.Uint64()))
-		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
+		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600) // objects hold transcripts
 		if errors.Is(err, fs.ErrExist) && try < 100 {
 			continue
 		}
