@@ -310,6 +310,24 @@ func TestCaller_PacesBelowOneInFlight(t *testing.T) {
 	}
 }
 
+// 10,000 calls of 200 ms at 128 at a time take 15.6 s at best; what the limiter takes beyond that is its start.
+func TestCaller_ThroughputOfAServiceWithoutLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n, concurrency, latency = 10_000, 128, 200 * time.Millisecond
+		c := model.NewCaller(scripted(func(context.Context, *judge.Request) (judge.Reply, error) {
+			time.Sleep(latency)
+			return judge.Reply{Text: "ok"}, nil
+		}), model.CallerOptions{Concurrency: concurrency})
+		begin := time.Now()
+		failed := drain(t, c, n, concurrency)
+		share := (n * latency / concurrency).Seconds() / time.Since(begin).Seconds()
+		t.Logf("%.1f %% of the ideal throughput", 100*share)
+		if failed > 0 || share < 0.95 {
+			t.Errorf("%.1f %% of the ideal throughput, %d failed", 100*share, failed)
+		}
+	})
+}
+
 // Throttles that do not depend on how fast is asked do not stop a run.
 func TestCaller_SurvivesRandomThrottles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -93,13 +93,17 @@ func TestSoak_ThroughputAtLatency(t *testing.T) {
 	s := server(t, judgetest.Options{Latency: latency, Forget: true})
 	ideal := n * latency / concurrency
 	for name, j := range clients(t, s.URL) {
-		c := model.NewCaller(j, model.CallerOptions{Concurrency: concurrency})
-		took, failed := drive(t, c, mustRequest(t, demo()), n, concurrency)
-		share := ideal.Seconds() / took.Seconds()
-		t.Logf("%s: %d calls in %.2f s, ideal %.2f s: %.1f %%", name, n, took.Seconds(), ideal.Seconds(), 100*share)
-		if failed > 0 || share < 0.95 {
-			t.Errorf("%s: %.1f %% of the ideal throughput, %d failed", name, 100*share, failed)
-		}
+		t.Run(name, func(t *testing.T) {
+			c := model.NewCaller(j, model.CallerOptions{Concurrency: concurrency})
+			used := processorTime()
+			took, failed := drive(t, c, mustRequest(t, demo()), n, concurrency)
+			used = processorTime() - used
+			share := ideal.Seconds() / took.Seconds()
+			t.Logf("%s: %d calls in %.2f s, ideal %.2f s: %.1f %%; %.1f s of processor", name, n, took.Seconds(), ideal.Seconds(), 100*share, used.Seconds())
+			if failed > 0 || share < 0.95 {
+				t.Errorf("%s: %.1f %% of the ideal throughput, %d failed", name, 100*share, failed)
+			}
+		})
 	}
 }
 
@@ -109,16 +113,18 @@ func TestSoak_ThroughputWithoutLatency(t *testing.T) {
 	const n, concurrency = 10_000, 128
 	s := server(t, judgetest.Options{Forget: true})
 	for name, j := range clients(t, s.URL) {
-		c := model.NewCaller(j, model.CallerOptions{Concurrency: concurrency})
-		used := processorTime()
-		took, failed := drive(t, c, mustRequest(t, demo()), n, concurrency)
-		used = processorTime() - used
-		perSecond, possible := n/took.Seconds(), n/used.Seconds()*2
-		t.Logf("%s: %d calls in %.2f s: %.0f a second; %.2f ms of processor a call, client and server: 2 cores give %.0f a second", name, n, took.Seconds(), perSecond,
-			used.Seconds()*1000/n, possible)
-		if failed > 0 || max(perSecond, possible) < 1500 {
-			t.Errorf("%s: %.0f calls a second, %d failed", name, perSecond, failed)
-		}
+		t.Run(name, func(t *testing.T) {
+			c := model.NewCaller(j, model.CallerOptions{Concurrency: concurrency})
+			used := processorTime()
+			took, failed := drive(t, c, mustRequest(t, demo()), n, concurrency)
+			used = processorTime() - used
+			perSecond, possible := n/took.Seconds(), n/used.Seconds()*2
+			t.Logf("%s: %d calls in %.2f s: %.0f a second; %.2f ms of processor a call, client and server: 2 cores give %.0f a second", name, n, took.Seconds(), perSecond,
+				used.Seconds()*1000/n, possible)
+			if failed > 0 || max(perSecond, possible) < 1500 {
+				t.Errorf("%s: %.0f calls a second, %d failed", name, perSecond, failed)
+			}
+		})
 	}
 }
 
