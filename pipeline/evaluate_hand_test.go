@@ -40,21 +40,37 @@ var handJudged = map[string]struct{ session, reply string }{
 		"transcript_gaps_matter":false}` + "\n```"},
 }
 
-func TestHandJudgedSessionsAreAsKnown(t *testing.T) {
+// knownSession is a session of the demo archive as its generator knows it.
+type knownSession struct {
+	Name   string            `json:"name"`
+	Key    string            `json:"session_key"`
+	Expect map[string]string `json:"expect"`
+}
+
+func archiveTruth(t *testing.T) []knownSession {
+	t.Helper()
 	raw, err := os.ReadFile("../testdata/archive-truth.json")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var truth struct {
-		Sessions []struct {
-			Name   string            `json:"name"`
-			Key    string            `json:"session_key"`
-			Expect map[string]string `json:"expect"`
-		} `json:"sessions"`
+		Sessions []knownSession `json:"sessions"`
 	}
 	if err := json.Unmarshal(raw, &truth); err != nil {
 		t.Fatal(err)
 	}
+	return truth.Sessions
+}
+
+func sessionNames(t *testing.T) map[string]string {
+	out := map[string]string{}
+	for _, s := range archiveTruth(t) {
+		out[s.Key] = s.Name
+	}
+	return out
+}
+
+func TestHandJudgedSessionsAreAsKnown(t *testing.T) {
 	data := demoLake(t)
 	answered := map[string]int{}
 	bedrock(t, judgetest.Options{Script: func(c judgetest.Call) judgetest.Answer {
@@ -73,7 +89,7 @@ func TestHandJudgedSessionsAreAsKnown(t *testing.T) {
 	}
 	names := map[string]string{}
 	expect := map[string]map[string]string{}
-	for _, s := range truth.Sessions {
+	for _, s := range archiveTruth(t) {
 		names[s.Key], expect[s.Name] = s.Name, s.Expect
 	}
 	for _, v := range verdicts(t, data, sum.RunID) {

@@ -26,6 +26,8 @@ var overriding = regexp.MustCompile(`(?i)` + strings.Join([]string{
 	`\b(ignore|disregard|forget|override|bypass) (all |any |the |your |of |these |those )*(previous|prior|above|earlier|preceding|system|original|safety)? ?(instructions?|prompts?|rules|rubric|guidelines|directions)\b`,
 	`\b(new|updated|real|actual) (system )?instructions?\s*:`,
 	`<\|?(im_start|im_end|system|assistant|endoftext|start_header_id|eot_id)\|?>`,
+	`\b(notes?|messages?|instructions?|attention|memo|orders?|hints?) (to|for) (all |any |the |every )?(ai |llm )?(assistants?|agents?|language models?|bots?|ais?)\b ?[:,.!]`,
+	`\b(do not|don't|never) (tell|inform|alert|mention (it|this) to) (anyone|anybody|the user|your user|the owner)\b`,
 	`\[/?(INST|SYS)\]|<</?SYS>>|</?(system|assistant|instructions?)>`,
 	`(?m)^\s*(#+\s*)?(system|assistant|developer)\s*(prompt|message|instruction)?\s*:`,
 	`\b(ignorier\w*|vergiss|missachte) (alle |die |deine )*(vorherigen|bisherigen|obigen)? ?(anweisungen|regeln|instruktionen)\b`,
