@@ -191,6 +191,7 @@ func (a *aggregation) finish(ctx context.Context, run schema.Run) (*AggregateSum
 	if sum.Model, err = reportModel(ctx, a.root, sum.main.data, aggs); err != nil {
 		return nil, err
 	}
+	sum.pastOf()
 	if err := a.writeFiles(); err != nil {
 		return nil, err
 	}

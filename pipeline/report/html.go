@@ -30,6 +30,8 @@ type page struct {
 	Bars                  []barRow
 	Verdicts              []legendItem
 	Counts                string
+	NightPassed           []plotRow
+	NightSafe             []plotRow
 }
 
 type plotRow struct {
@@ -100,6 +102,7 @@ func newPage(v *view) *page {
 	p := &page{view: v, Headline: v.headline(), Counts: v.counts()}
 	p.PassedStrip = newStrip("plot-passed", "Passed, overall", v.Passed, nil, false)
 	p.SafeStrip = newStrip("plot-safe", "Safe, overall", v.Safe, nil, true)
+	p.NightPassed, p.NightSafe = v.Past.nightPlots()
 	for i, c := range v.Criteria {
 		id := strconv.Itoa(i)
 		p.CriterionPlots = append(p.CriterionPlots, plotRow{

@@ -21,6 +21,7 @@ func Markdown(w io.Writer, m *Model) error {
 	var d mdWriter
 	d.head(v)
 	d.short(v)
+	d.past(v)
 	d.criteria(v)
 	d.services(v)
 	d.sessions(v)

@@ -20,6 +20,9 @@ type Model struct {
 	Aggregates []schema.Aggregate
 	Sessions   []Session // in the order of grades: service, then start
 	Commit     *Ingest   // what the last ingest read; nil when unknown
+	Trend      []Night   // runs that can be compared, oldest first, this one last
+	Earlier    *Earlier  // nil without a baseline
+	Gates      []Gate
 }
 
 // Ingest is what the last ingest says of the archive, so that a reader sees what the numbers rest on.

@@ -37,6 +37,7 @@ type view struct {
 	ingest                           *Ingest // nil when unknown
 	Rubric                           rubricView
 	Run                              []pair
+	Past                             pastView
 }
 
 // Kinds of a banner, from the gravest.
@@ -122,6 +123,7 @@ func look(m *Model, sessions int) *view {
 	v.sessions(m, sessions)
 	v.Banners = v.banners(m)
 	v.basis(m)
+	v.Past = past(m, cmp.Or(v.Passed.level, v.Safe.level, 0.95))
 	v.Rubric = rubric(m)
 	v.Run = provenance(run)
 	return v

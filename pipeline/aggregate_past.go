@@ -1,0 +1,62 @@
+package pipeline
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tracejury/tracejury/pipeline/report"
+)
+
+// maxWorse is how many lines of what got worse a report shows.
+const maxWorse = 20
+
+// pastOf gives the report what is known beside the run: gates, the baseline and the trend.
+func (s *AggregateSummary) pastOf() {
+	evaluator := s.main.data.run.Evaluator
+	for i := range s.Gates {
+		g := &s.Gates[i]
+		s.Model.Gates = append(s.Model.Gates, report.Gate{Text: g.Gate, State: g.State, Detail: strings.TrimPrefix(g.detail(), g.State+": ")})
+	}
+	for _, t := range s.Trends {
+		if t.Evaluator != evaluator {
+			continue
+		}
+		for _, p := range t.Points {
+			s.Model.Trend = append(s.Model.Trend, report.Night{AsOf: p.AsOf, RunID: p.RunID, Label: p.Label, Shared: p.Shared, Passed: p.Passed.counted(), Safe: p.Safe.counted(), Differs: p.Differs})
+		}
+	}
+	for i := range s.Comparisons {
+		c := &s.Comparisons[i]
+		if c.Evaluator != evaluator {
+			continue
+		}
+		e := &report.Earlier{Baseline: c.Baseline, Overlap: c.Overlap(), Differs: c.Forced}
+		for j := range c.Changes {
+			if x := &c.Changes[j]; x.Flagged && x.Change < 0 {
+				e.Worse = append(e.Worse, x.name()+": "+x.text())
+			}
+		}
+		for _, t := range c.Turned {
+			e.Worse = append(e.Worse, t.text("passed before and does not now"))
+		}
+		for _, t := range c.NewFailed {
+			e.Worse = append(e.Worse, t.text("is new and does not pass"))
+		}
+		if n := len(e.Worse); n > maxWorse {
+			e.Worse = append(e.Worse[:maxWorse], fmt.Sprintf("and %d more", n-maxWorse))
+		}
+		s.Model.Earlier = e
+	}
+}
+
+func (r Rate) counted() report.Counted {
+	return report.Counted{K: r.K, N: r.N, Low: r.Low, High: r.High}
+}
+
+func (t *Turned) text(what string) string {
+	s := fmt.Sprintf("%s (%s) %s: %s", t.Subject, dash(t.Service), what, strings.Join(t.NotMet, ", "))
+	if t.Same {
+		s += " (the session is the same: the judge changed its mind)"
+	}
+	return s
+}
