@@ -46,11 +46,9 @@ func withPush(ts []exports.Target, o *PushOptions, cfg *Config) ([]exports.Targe
 		return nil, nil, usagef("--outcome-task: want --push outcomes as well")
 	}
 	known := map[string]exports.Pusher{
-		"agentcore": agentcore.Target{JudgeModel: cfg.Export.JudgeModel, Connect: func(ctx context.Context) (aws.Config, error) {
-			return config.LoadDefaultConfig(ctx, config.WithRegion(cmp.Or(os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"), cfg.Store.Region)))
-		}},
-		"foundry":  foundry.Target{Endpoint: o.FoundryEndpoint, Tokens: &entra{}},
-		"outcomes": outcomes.Target{Endpoint: o.ClaudeEndpoint, Key: os.Getenv("ANTHROPIC_API_KEY"), Task: task(o)},
+		"agentcore": agentcore.Target{JudgeModel: cfg.Export.JudgeModel, Account: awsAccount{cfg.Store.Region}},
+		"foundry":   foundry.Target{Endpoint: o.FoundryEndpoint, Tokens: &entra{}},
+		"outcomes":  outcomes.Target{Endpoint: o.ClaudeEndpoint, Key: os.Getenv("ANTHROPIC_API_KEY"), Task: task(o)},
 	}
 	var push []exports.Pusher
 	for _, name := range o.To {
@@ -76,6 +74,14 @@ func task(o *PushOptions) *outcomes.Task {
 		return nil
 	}
 	return &outcomes.Task{SessionID: o.Session, Description: o.Task}
+}
+
+// awsAccount is what the standard AWS chain finds. The region of the tables counts where no other is set.
+type awsAccount struct{ region string }
+
+// Config implements agentcore.Account.
+func (a awsAccount) Config(ctx context.Context) (aws.Config, error) {
+	return config.LoadDefaultConfig(ctx, config.WithRegion(cmp.Or(os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"), a.region)))
 }
 
 // entra asks the environment, a managed identity or the Azure CLI for tokens, the first time that one is wanted.

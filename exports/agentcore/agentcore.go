@@ -31,8 +31,13 @@ var bedrockModel = regexp.MustCompile(`^(?:[a-z]{2,6}(?:-[a-z]+)?\.)?[a-z0-9]+\.
 type Target struct {
 	// JudgeModel is the Bedrock model that the evaluator is to use; "" takes the run's, if that is one, else DefaultJudgeModel.
 	JudgeModel string
-	// Connect gives the account to push to; nil pushes nowhere.
-	Connect func(context.Context) (aws.Config, error)
+	// Account is where a push goes; nil is nowhere.
+	Account Account
+}
+
+// Account gives the configuration of an AWS account: credentials, region, endpoints.
+type Account interface {
+	Config(ctx context.Context) (aws.Config, error)
 }
 
 var _ exports.Target = Target{}

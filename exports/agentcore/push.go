@@ -53,9 +53,9 @@ func (t Target) Push(ctx context.Context, files fs.FS, box *exports.Outbox) erro
 func (t Target) connect(ctx context.Context, box *exports.Outbox) (*pusher, error) {
 	cfg := aws.Config{Region: "eu-central-1"}
 	switch {
-	case t.Connect != nil:
+	case t.Account != nil:
 		var err error
-		if cfg, err = t.Connect(ctx); err != nil {
+		if cfg, err = t.Account.Config(ctx); err != nil {
 			return nil, fmt.Errorf("connect to AWS: %w", err)
 		}
 	case !box.DryRun:

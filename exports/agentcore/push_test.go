@@ -17,9 +17,11 @@ import (
 	"github.com/tracejury/tracejury/exports/platformtest"
 )
 
-func target(s *platformtest.AWS) Target {
-	return Target{Connect: func(context.Context) (aws.Config, error) { return s.Config(), nil }}
-}
+type account struct{ *platformtest.AWS }
+
+func (a account) Config(context.Context) (aws.Config, error) { return a.AWS.Config(), nil }
+
+func target(s *platformtest.AWS) Target { return Target{Account: account{s}} }
 
 // twoServices is a run over two services, one of whose names no log group can have.
 func twoServices() *exports.Input {
