@@ -46,7 +46,7 @@ type Change struct {
 	AdjustedP  float64  `json:"adjusted_p"`
 	Correction string   `json:"correction"`
 	Compared   int      `json:"compared"`
-	Detectable *float64 `json:"detectable"` // the smallest change that would show with power 0.8
+	Detectable *float64 `json:"detectable"` // the smallest change that would show with power 0.8; null: none would
 	Flagged    bool     `json:"flagged"`
 	safety     bool
 }
@@ -135,7 +135,7 @@ func (t *tally) change(old *tally, pairs *stats.Pairs, level float64) (Change, e
 		if err != nil {
 			return c, err
 		}
-		c.Detectable = &d
+		c.Detectable = possible(d)
 	default:
 		c.Change = float64(t.met)/float64(t.n()) - float64(old.met)/float64(old.n())
 		if iv, err = stats.NewcombeDifference(t.met, t.n(), old.met, old.n(), level); err != nil {
@@ -149,10 +149,18 @@ func (t *tally) change(old *tally, pairs *stats.Pairs, level float64) (Change, e
 		if err != nil {
 			return c, err
 		}
-		c.Detectable = &d
+		c.Detectable = possible(d)
 	}
 	c.Low, c.High, c.Method, c.P, c.Test = iv.Low, iv.High, iv.Method, test.P, test.Method
 	return c, nil
+}
+
+// possible leaves out a smallest change that no two rates can differ by: so few sessions show nothing.
+func possible(d float64) *float64 {
+	if d > 1 {
+		return nil
+	}
+	return &d
 }
 
 // adjustChanges corrects for the number of groups that stand in one list: passed, or one safety list, of one grouping.

@@ -43,7 +43,7 @@ func TestAggregateOverTime(t *testing.T) {
 			continue
 		}
 		rows++
-		if !a.Primary || a.Change == nil || *a.ChangeLow > *a.Change || *a.ChangeHigh < *a.Change || a.AdjustedP == nil || a.DetectableChange == nil {
+		if !a.Primary || a.Change == nil || *a.ChangeLow > *a.Change || *a.ChangeHigh < *a.Change || a.AdjustedP == nil || a.DetectableChange != nil && *a.DetectableChange > 1 {
 			t.Errorf("%+v", a)
 		}
 	}
