@@ -145,7 +145,7 @@ func TestOpen_Errors(t *testing.T) {
 		"openai:http://h/v1":           "model is missing",
 		"openai:ftp://h#m":             "want openai:http",
 		"openai:http://u:secret@h/#m":  "password in the address",
-		"anthropic:claude-something-1": "none of rules",
+		"vertex:claude-something-1": "none of rules",
 	} {
 		_, err := model.Open(t.Context(), spec, model.Options{})
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
