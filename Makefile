@@ -31,12 +31,12 @@ build: ## the four commands, in bin/
 # evaluate names the run, so that an ad hoc run of the same day is not taken for it; the rates are printed last.
 nightly: build ## ingest, evaluate, aggregate, export; ends with the rates and a report to open
 	@worst=0; dir=$$(dirname $(REPORT)); mkdir -p $$dir; rm -f $$dir/evaluate.json; \
-	go_on() { rc=$$?; case $$rc in 0) ;; 3|4) worst=$$rc ;; *) exit $$rc ;; esac; }; \
+	go_on() { rc=$$?; case $$rc in 0) ;; 3|4) [ $$worst -ge $$rc ] || worst=$$rc ;; *) exit $$rc ;; esac; }; \
 	bin/ingest --from $(FROM) --data $(DATA) --summary $$dir/ingest.json $(ARGS) || go_on; \
 	bin/evaluate --data $(DATA) --judge $(JUDGE) --evaluators $(EVALUATORS) --days $(DAYS) --sample $(SAMPLE) --summary $$dir/evaluate.json $(ARGS) || go_on; \
-	run=$$(sed -n 's/^  "run_id": "\(.*\)",$$/\1/p' $$dir/evaluate.json); \
-	bin/aggregate --data $(DATA) --run $$run --report $(REPORT) --summary $$dir/aggregate.json $(ARGS) >$$dir/rates.txt || go_on; \
-	bin/export --data $(DATA) --run $$run --to $(TO) --out $(EXPORTS) --summary $$dir/export.json $(ARGS) >$$dir/export.txt || go_on; \
+	run=$$(sed -n 's/^  "run_id": "\(.*\)",$$/\1/p' $$dir/evaluate.json 2>/dev/null || true); \
+	bin/aggregate --data $(DATA) --run "$${run:-latest}" --report $(REPORT) --summary $$dir/aggregate.json $(ARGS) >$$dir/rates.txt || go_on; \
+	bin/export --data $(DATA) --run "$${run:-latest}" --to $(TO) --out $(EXPORTS) --summary $$dir/export.json $(ARGS) >$$dir/export.txt || go_on; \
 	echo; cat $$dir/rates.txt; \
 	[ ! -d $(EXPORTS)/$$run ] || echo "exports   $(EXPORTS)/$$run (manifest.json names what each target cannot hold)"; \
 	exit $$worst

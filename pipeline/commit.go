@@ -28,7 +28,8 @@ type Commit struct {
 	Deleted       []string            `json:"deleted,omitempty"`
 	Listed        map[string]ListMark `json:"listed,omitempty"` // by source
 	ContentOn     bool                `json:"content_on"`
-	ContentSince  time.Time           `json:"content_since"` // as-of of the commit that last turned content storage on
+	ContentFloor  string              `json:"content_floor,omitempty"` // last day whose content has expired; such days stay sealed
+	ContentSince  time.Time           `json:"content_since"`           // as-of of the commit that last turned content storage on
 }
 
 // CommitEntry is one object that a commit wrote.

@@ -16,6 +16,7 @@ import (
 	"github.com/tracejury/tracejury/judge/evaluator/session"
 	"github.com/tracejury/tracejury/judge/evaluator/skillfollowing"
 	"github.com/tracejury/tracejury/judge/evaluator/skillselection"
+	"github.com/tracejury/tracejury/judge/model"
 	"github.com/tracejury/tracejury/judge/transcript"
 	"github.com/tracejury/tracejury/pipeline/mask"
 	"github.com/tracejury/tracejury/pipeline/table"
@@ -41,8 +42,8 @@ type EvaluateSummary struct {
 	Ungraded     int            `json:"ungraded"`
 	NotAttempted int            `json:"not_attempted"`
 	UngradedBy   map[string]int `json:"ungraded_by,omitempty"` // subjects by reason
-	Calls        int            `json:"calls"`       // attempts made by this command
-	FromLedger   int            `json:"from_ledger"` // questions that an earlier command had answered
+	Calls        int            `json:"calls"`                 // attempts made by this command
+	FromLedger   int            `json:"from_ledger"`           // questions that an earlier command had answered
 	CostMicroUSD *int64         `json:"cost_micro_usd,omitempty"`
 	Already      bool           `json:"already"` // the run was finished before this command
 	DryRun       bool           `json:"dry_run"`
@@ -128,6 +129,11 @@ func (e *evaluateRun) open(ctx context.Context) error {
 	}
 	if err := e.openPanel(ctx); err != nil {
 		return err
+	}
+	for i := range e.panel {
+		if _, batch := e.panel[i].judge.(model.Batcher); batch && (c.BudgetUSD > 0 || c.BudgetCalls > 0) {
+			return usagef("a batch job is ordered whole and cannot stop at a budget: use --sample to bound it, or the online judge")
+		}
 	}
 	if w := e.unpriced(); c.BudgetUSD > 0 && len(w) > 0 {
 		return &ExitError{Code: ExitUsage, Err: fmt.Errorf("--budget-usd cannot be kept: %s", w[0]), Hint: "add the price to evaluate.prices, or use --budget-calls"}

@@ -41,10 +41,21 @@ func (e *evaluateRun) run(ctx context.Context, sample []candidate) error {
 		return err
 	}
 	stopped, err := e.judgeAll(ctx, led, questions)
+	if lost := e.lockLost(ctx); lost != nil {
+		return lost // the new holder writes the run; what was answered here is in the log
+	}
 	if err != nil {
 		return err
 	}
 	return e.commit(ctx, led, sample, questions, stopped)
+}
+
+// lockLost is the error of a run whose lock someone else took meanwhile, nil while it is held.
+func (e *evaluateRun) lockLost(ctx context.Context) error {
+	if cause := context.Cause(ctx); errors.Is(cause, errLockLost) {
+		return &ExitError{Code: ExitLocked, Err: fmt.Errorf("judge run %s: %w", e.runID, cause)}
+	}
+	return nil
 }
 
 // openLedger opens the run's log and takes over what another machine sealed of it.

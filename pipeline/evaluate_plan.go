@@ -175,6 +175,9 @@ func (e *evaluateRun) loadSubjects(ctx context.Context, rest string, sample []ca
 
 // clean deletes the transcripts that were sent to the judge; it works on after an interrupt.
 func (e *evaluateRun) clean(ctx context.Context) {
+	if e.lockLost(ctx) != nil {
+		return // they are the new holder's now
+	}
 	ctx = context.WithoutCancel(ctx)
 	if err := deletePrefix(ctx, e.root.Store, workPrefix(e.runID)); err != nil {
 		e.log.Error("transcripts below _work were not deleted; run the same command again to delete them", "run", e.runID, "err", err)

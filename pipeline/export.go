@@ -225,7 +225,13 @@ func writeExport(ctx context.Context, in *exports.Input, ts []exports.Target, di
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(os.RemoveAll(dir), os.Rename(tmp, dir)); err != nil {
+	// The old export makes way in one step, too: a run that dies here leaves it beside, never a half one in its place.
+	old := tmp + ".old"
+	if err := os.Rename(dir, old); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("write export: %w", err)
+	}
+	defer os.RemoveAll(old)
+	if err := os.Rename(tmp, dir); err != nil {
 		return nil, fmt.Errorf("write export: %w", err)
 	}
 	return files, nil

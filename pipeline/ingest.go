@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
 	"os"
 	"runtime/debug"
@@ -70,6 +71,7 @@ type ingestRun struct {
 	conventions []convention.Convention
 	sources     []*openSource
 	empty       []string // sources that hold no object at all
+	floor       string   // last day that was sealed before this run
 	inputs      []input
 	plan        string
 	marks       map[string]ListMark // how far each source is listed when this run commits
@@ -103,6 +105,12 @@ func Ingest(ctx context.Context, cfg *Config, opts IngestOptions, log *slog.Logg
 	}
 	if opts.Check {
 		return r.check(ctx, log)
+	}
+	if opts.DryRun {
+		if r.root, err = planRoot(ctx, cfg, log); err != nil {
+			return nil, err
+		}
+		return r.run(ctx, "")
 	}
 	if r.root, err = createRoot(ctx, cfg, log); err != nil {
 		return nil, err
@@ -167,9 +175,7 @@ func (r *ingestRun) run(ctx context.Context, eraseKey string) (*IngestSummary, e
 		return nil, err
 	}
 	if len(r.inputs) > 0 || len(r.changed) > 0 || len(r.deleted) > 0 || last == nil || last.ContentOn != c.ContentOn {
-		slices.SortFunc(r.changed, func(a, b CommitEntry) int { return strings.Compare(a.Key, b.Key) })
-		slices.Sort(r.deleted)
-		c.Written, c.Deleted, c.Counts, c.Listed = r.changed, slices.Compact(r.deleted), r.counts, r.marks
+		c.Written, c.Deleted, c.Counts, c.Listed = r.written(), slices.Compact(slices.Sorted(slices.Values(r.deleted))), r.counts, r.marks
 		if err := putCommit(ctx, r.root.Store, c); err != nil {
 			return nil, err
 		}
@@ -179,14 +185,28 @@ func (r *ingestRun) run(ctx context.Context, eraseKey string) (*IngestSummary, e
 	return sum, r.nothingRead()
 }
 
+// written lists what this run wrote and left, by key; of an object that was written twice the last form.
+func (r *ingestRun) written() []CommitEntry {
+	last := map[string]CommitEntry{}
+	for _, e := range r.changed {
+		last[e.Key] = e
+	}
+	for _, key := range r.deleted {
+		delete(last, key)
+	}
+	return slices.SortedFunc(maps.Values(last), func(a, b CommitEntry) int { return strings.Compare(a.Key, b.Key) })
+}
+
 func (r *ingestRun) nextCommit(last *Commit) *Commit {
 	c := &Commit{Seq: 1, SchemaVersion: schema.Version, AsOf: r.cfg.asOf, InputsSHA256: r.plan, ContentOn: r.cfg.Content.Storage == "on"}
 	if last != nil {
-		c.Seq, c.ContentSince = last.Seq+1, last.ContentSince
+		c.Seq, c.ContentSince, c.ContentFloor = last.Seq+1, last.ContentSince, last.ContentFloor
 		if c.ContentOn && !last.ContentOn {
 			c.ContentSince = r.cfg.asOf
 		}
 	}
+	r.floor = c.ContentFloor
+	c.ContentFloor = max(c.ContentFloor, contentFloor(r.cfg))
 	return c
 }
 

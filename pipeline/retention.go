@@ -13,9 +13,21 @@ import (
 	"github.com/tracejury/tracejury/schema"
 )
 
-// expired says that the content of sessions of day dt is no longer kept.
+// expired says that the content of sessions of day dt is no longer kept. What has expired once stays so: a day at or below the
+// floor of the last commit is sealed, whatever the configuration says now.
 func (r *ingestRun) expired(dt string) bool {
-	return contentExpired(r.cfg, dt)
+	return contentExpired(r.cfg, dt) || dt != schema.UnknownDay && dt <= r.floor
+}
+
+// contentFloor is the last day whose content has expired by this configuration, "" none.
+func contentFloor(cfg *Config) string {
+	switch days := *cfg.Retention.Content; {
+	case cfg.Content.Storage == "off":
+		return cfg.asOf.Format(time.DateOnly)
+	case days > 0:
+		return cfg.asOf.AddDate(0, 0, -days-1).Format(time.DateOnly)
+	}
+	return ""
 }
 
 func contentExpired(cfg *Config, dt string) bool {
@@ -63,13 +75,7 @@ func (r *ingestRun) applyRetention(ctx context.Context, c *Commit) error {
 		m := dayBucket.FindStringSubmatch(obj.Key)
 		days[m[2]] = true
 		name := obj.Key[len(schema.Spans.Name):]
-		err := errors.Join(
-			rewrite(ctx, r, schema.Sessions, schema.Sessions.Name+name, expireSession),
-			rewrite(ctx, r, schema.Skills, schema.Skills.Name+name, expireSkill),
-			r.delete(ctx, schema.Steps.Name+name),
-			r.delete(ctx, obj.Key), // last: it is what the next run looks for
-		)
-		if err != nil {
+		if err := r.expireBucket(ctx, name); err != nil {
 			return fmt.Errorf("expire content: %w", err)
 		}
 	}
@@ -79,7 +85,22 @@ func (r *ingestRun) applyRetention(ctx context.Context, c *Commit) error {
 	}
 	return errors.Join(r.expireRuns(ctx, schema.Explanations.Name, r.expired), r.expireRuns(ctx, schema.Answers.Name, r.expired),
 		r.expireRuns(ctx, "_ledger", r.expired), // replies hold the judge's own words
-		r.expireRuns(ctx, "_work", r.abandoned))
+		r.expireWork(ctx))
+}
+
+// expireBucket deletes the content of one bucket of a day. The spans go last, and only when all else is gone: they are what the next
+// run looks for.
+func (r *ingestRun) expireBucket(ctx context.Context, name string) error {
+	if err := rewrite(ctx, r, schema.Sessions, schema.Sessions.Name+name, expireSession); err != nil {
+		return err
+	}
+	if err := rewrite(ctx, r, schema.Skills, schema.Skills.Name+name, expireSkill); err != nil {
+		return err
+	}
+	if err := r.delete(ctx, schema.Steps.Name+name); err != nil {
+		return err
+	}
+	return r.delete(ctx, schema.Spans.Name+name)
 }
 
 // toolDays is how long definitions of tools are kept.
@@ -142,10 +163,22 @@ func rewrite[T schema.Row[T]](ctx context.Context, r *ingestRun, t schema.Table,
 
 var runObject = regexp.MustCompile(`^\w+/run=(\d{4}-\d{2}-\d{2})-[0-9a-f]{12}/`)
 
-// abandoned says that a run of day dt that still has transcripts below _work died: no run takes two days.
-func (r *ingestRun) abandoned(dt string) bool {
-	t, err := time.Parse(time.DateOnly, dt)
-	return err == nil && t.AddDate(0, 0, 2).Before(r.cfg.asOf)
+// workAge is how long transcripts and locks below _work may lie: no run takes two days.
+const workAge = 48 * time.Hour
+
+// expireWork deletes what runs that died left below _work, by when it was written: a run's date says nothing about its age.
+func (r *ingestRun) expireWork(ctx context.Context) error {
+	for obj, err := range r.root.Store.List(ctx, "_work/", store.ListOptions{KeysOnly: true}) {
+		if err != nil {
+			return fmt.Errorf("list _work: %w", err)
+		}
+		if time.Since(obj.Modified) > workAge {
+			if err := r.delete(ctx, obj.Key); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // expireRuns deletes a run table's objects whose run's date has passed.

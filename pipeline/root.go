@@ -43,6 +43,19 @@ func openRoot(ctx context.Context, cfg *Config, log *slog.Logger) (*Root, error)
 	return &Root{Store: st, Layout: layout}, nil
 }
 
+// planRoot opens the data root for a dry run: nothing is written, a root that is new is laid out in memory only.
+func planRoot(ctx context.Context, cfg *Config, log *slog.Logger) (*Root, error) {
+	root, err := openRoot(ctx, cfg, log)
+	if ee, ok := errors.AsType[*ExitError](err); !ok || ee.Code != ExitNoResult {
+		return root, err
+	}
+	st, err := store.Open(ctx, cfg.Data, cfg.Store.options("", "", maxTableObject, log))
+	if err != nil {
+		return nil, fmt.Errorf("open --data: %w", err)
+	}
+	return &Root{Store: st, Layout: schema.Layout{SchemaVersion: schema.Version, Buckets: cfg.Layout.Buckets}}, nil
+}
+
 // createRoot opens the data root for writing, and lays it out if it is new. A layout, once written, is never changed.
 func createRoot(ctx context.Context, cfg *Config, log *slog.Logger) (*Root, error) {
 	st, err := store.Open(ctx, cfg.Data, cfg.Store.options("", "", maxTableObject, log))
