@@ -40,6 +40,7 @@ type Config struct {
 	Export    ExportConfig    `yaml:"export"`
 
 	asOf time.Time
+	wrap func(store.Store) store.Store // around every store of ingest, for tests of faults
 }
 
 // Source is one archive to read.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 
-	"github.com/tracejury/tracejury/pipeline/store"
 	"github.com/tracejury/tracejury/schema"
 )
 
@@ -15,7 +14,7 @@ func (r *ingestRun) check(ctx context.Context, log *slog.Logger) (*IngestSummary
 	root, err := openRoot(ctx, r.cfg, log)
 	var exit *ExitError
 	if errors.As(err, &exit) && exit.Code == ExitNoResult { // not laid out yet: everything is new
-		st, err := store.Open(ctx, r.cfg.Data, r.cfg.Store.options("", "", maxTableObject, log))
+		st, err := r.cfg.openStore(ctx, r.cfg.Data, r.cfg.Store.options("", "", maxTableObject, log))
 		if err != nil {
 			return nil, fmt.Errorf("open --data: %w", err)
 		}

@@ -223,8 +223,12 @@ func (r *ingestRun) loadStored(ctx context.Context, g *groupings, dir, key strin
 			return err
 		}
 	}
+	m := dayBucket.FindStringSubmatch(key)
+	if m == nil {
+		return fmt.Errorf("key of spans %q: no day", key)
+	}
 	for id := range sessions {
-		if err := g.bySession.Add(id, []byte{recWhole}); err != nil {
+		if err := g.bySession.Add(id, appendText([]byte{recWhole}, m[2])); err != nil {
 			return err
 		}
 	}

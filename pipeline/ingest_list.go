@@ -45,7 +45,7 @@ func (r *ingestRun) listInputs(ctx context.Context, last *Commit) error {
 	from := map[string]time.Time{} // source ─► time from which keys are listed
 	oldest := r.cfg.asOf
 	for _, sc := range r.cfg.Sources {
-		st, err := store.Open(ctx, sc.URI, r.cfg.Store.options(sc.Region, sc.RoleARN, r.cfg.Limits.MaxObjectBytes, r.log))
+		st, err := r.cfg.openStore(ctx, sc.URI, r.cfg.Store.options(sc.Region, sc.RoleARN, r.cfg.Limits.MaxObjectBytes, r.log))
 		if err != nil {
 			return fmt.Errorf("open source %s: %w", sc.URI, err)
 		}

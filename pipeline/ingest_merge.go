@@ -153,12 +153,13 @@ func (bm *bucketMerge) session(ctx context.Context, group shuffle.Group) error {
 		return err
 	}
 	var rows []spilled
-	var moved []string
-	whole, touched := false, false
+	var moved, whole []string
+	touched := false
 	for _, rec := range group.Records {
 		switch rec[0] {
 		case recWhole:
-			whole = true
+			c := cursor{b: rec[1:]}
+			whole = append(whole, c.text())
 		case recMoved:
 			c := cursor{b: rec[1:]}
 			moved = append(moved, c.text())
@@ -173,6 +174,9 @@ func (bm *bucketMerge) session(ctx context.Context, group shuffle.Group) error {
 			rows = append(rows, s)
 		}
 	}
+	if len(rows) == 0 {
+		touched = true // its rows have left, and a run that died could not say so
+	}
 	switch {
 	case !touched:
 		return nil // was read for a trace that is not of those read now
@@ -183,40 +187,40 @@ func (bm *bucketMerge) session(ctx context.Context, group shuffle.Group) error {
 		r.filter(rows, "sealed")
 		return nil
 	}
-	if !whole {
-		if rows, err = bm.addStored(ctx, tenant, key, days, rows); err != nil {
+	for _, dt := range days {
+		if slices.Contains(whole, dt) {
+			continue
+		}
+		if rows, err = bm.addStored(ctx, tenant, key, dt, rows); err != nil {
 			return err
 		}
 	}
 	return bm.place(tenant, key, days, rows, moved)
 }
 
-// addStored adds the rows of the session that the lake holds.
-func (bm *bucketMerge) addStored(ctx context.Context, tenant, key string, days []string, rows []spilled) ([]spilled, error) {
-	for _, dt := range days {
-		d := bm.day(dt)
-		if err := bm.openStored(ctx, d); err != nil {
-			return nil, err
-		}
-		for {
-			row, err := d.stored.peek()
-			if err != nil {
-				return nil, fmt.Errorf("read spans of %s: %w", dt, err)
-			}
-			if row == nil {
-				break
-			}
-			c := compareSession(row.Tenant, row.SessionKey, tenant, key)
-			if c > 0 {
-				break
-			}
-			if c == 0 {
-				rows = append(rows, spilled{row: *row, kind: recStored, own: session.CandidateOf(row, bm.run.sessionKeys(tenant))})
-			}
-			d.stored.pop()
-		}
+// addStored adds the rows of the session that the lake holds of one day.
+func (bm *bucketMerge) addStored(ctx context.Context, tenant, key, dt string, rows []spilled) ([]spilled, error) {
+	d := bm.day(dt)
+	if err := bm.openStored(ctx, d); err != nil {
+		return nil, err
 	}
-	return rows, nil
+	for {
+		row, err := d.stored.peek()
+		if err != nil {
+			return nil, fmt.Errorf("read spans of %s: %w", dt, err)
+		}
+		if row == nil {
+			return rows, nil
+		}
+		c := compareSession(row.Tenant, row.SessionKey, tenant, key)
+		if c > 0 {
+			return rows, nil
+		}
+		if c == 0 {
+			rows = append(rows, spilled{row: *row, kind: recStored, own: session.CandidateOf(row, bm.run.sessionKeys(tenant))})
+		}
+		d.stored.pop()
+	}
 }
 
 func (bm *bucketMerge) openStored(ctx context.Context, d *dayMerge) (err error) {

@@ -41,6 +41,9 @@ func (m *merger) publish(ctx context.Context) error {
 	if err := m.putAll(ctx, m.staged, func(s *staged) bool { return s.gains }); err != nil {
 		return err
 	}
+	if err := m.writeMoves(ctx); err != nil { // while there are traces of them
+		return err
+	}
 	err = m.putAll(ctx, m.staged, func(s *staged) bool {
 		again := !s.gains || s.early != ""
 		s.early = ""
@@ -49,14 +52,10 @@ func (m *merger) publish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = m.putAll(ctx, index, func(s *staged) bool {
+	return m.putAll(ctx, index, func(s *staged) bool {
 		s.early = ""
 		return s.file != "" || s.gone
 	})
-	if err != nil {
-		return err
-	}
-	return m.writeMoves(ctx)
 }
 
 // putAll publishes the staged objects that are due, several at a time: the wait for the store is most of the work.

@@ -13,7 +13,7 @@ const (
 	recNew    = 'n' // a row that was read from the archive
 	recStored = 's' // a row of the lake
 	recMoved  = 'm' // a row of the session has moved to another one
-	recWhole  = 'w' // every stored row of the session is among the records
+	recWhole  = 'w' // every row of the session that is stored on one day is among the records
 )
 
 // spilled is one row with what reading it found out.

@@ -22,9 +22,18 @@ type Root struct {
 // maxTableObject bounds one object of our own tables.
 const maxTableObject = 4 << 30
 
+// openStore opens a store by its URI.
+func (c *Config) openStore(ctx context.Context, uri string, opts store.Options) (store.Store, error) {
+	st, err := store.Open(ctx, uri, opts)
+	if err == nil && c.wrap != nil {
+		st = c.wrap(st)
+	}
+	return st, err
+}
+
 // openRoot opens the data root for reading. A root without a layout holds no tables yet.
 func openRoot(ctx context.Context, cfg *Config, log *slog.Logger) (*Root, error) {
-	st, err := store.Open(ctx, cfg.Data, cfg.Store.options("", "", maxTableObject, log))
+	st, err := cfg.openStore(ctx, cfg.Data, cfg.Store.options("", "", maxTableObject, log))
 	if err != nil {
 		return nil, fmt.Errorf("open --data: %w", err)
 	}
@@ -58,7 +67,7 @@ func planRoot(ctx context.Context, cfg *Config, log *slog.Logger) (*Root, error)
 
 // createRoot opens the data root for writing, and lays it out if it is new. A layout, once written, is never changed.
 func createRoot(ctx context.Context, cfg *Config, log *slog.Logger) (*Root, error) {
-	st, err := store.Open(ctx, cfg.Data, cfg.Store.options("", "", maxTableObject, log))
+	st, err := cfg.openStore(ctx, cfg.Data, cfg.Store.options("", "", maxTableObject, log))
 	if err != nil {
 		return nil, fmt.Errorf("open --data: %w", err)
 	}
