@@ -70,7 +70,6 @@ type bucketMerge struct {
 	where    *rowStream[schema.Trace] // the index rows that locate sessions
 	days     map[string]*dayMerge
 	affected map[string]string // tenant \0 session key ─► the dt where it will lie, "" when no record is left
-	seq      int
 }
 
 // dayMerge is what becomes of one day of a bucket.

@@ -185,7 +185,6 @@ type quota struct {
 	last           time.Time
 	running, peak  int
 	ok, throttled  int
-	sentTokensBy   map[int64]int
 	halveFrom, end time.Time
 }
 

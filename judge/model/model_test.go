@@ -138,14 +138,14 @@ func TestContract(t *testing.T) {
 
 func TestOpen_Errors(t *testing.T) {
 	for spec, want := range map[string]string{
-		"rule":                         "did you mean rules?",
-		"bedrok:x":                     "did you mean bedrock?",
-		"":                             "none of rules, bedrock:",
-		"bedrock:":                     "none of rules",
-		"openai:http://h/v1":           "model is missing",
-		"openai:ftp://h#m":             "want openai:http",
-		"openai:http://u:secret@h/#m":  "password in the address",
-		"vertex:claude-something-1": "none of rules",
+		"rule":                        "did you mean rules?",
+		"bedrok:x":                    "did you mean bedrock?",
+		"":                            "none of rules, bedrock:",
+		"bedrock:":                    "none of rules",
+		"openai:http://h/v1":          "model is missing",
+		"openai:ftp://h#m":            "want openai:http",
+		"openai:http://u:secret@h/#m": "password in the address",
+		"vertex:claude-something-1":   "none of rules",
 	} {
 		_, err := model.Open(t.Context(), spec, model.Options{})
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
@@ -245,7 +245,7 @@ func TestBedrock_FailuresBecomeClasses(t *testing.T) {
 	})
 	t.Run("no credentials", func(t *testing.T) {
 		s := server(t, judgetest.Options{})
-		j := bedrockAt(t, s.URL, haiku, model.Options{})
+		bedrockAt(t, s.URL, haiku, model.Options{})
 		t.Setenv("AWS_ACCESS_KEY_ID", "")
 		t.Setenv("AWS_SECRET_ACCESS_KEY", "")
 		j, err := model.Open(t.Context(), "bedrock:"+haiku, model.Options{})

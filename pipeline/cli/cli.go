@@ -79,6 +79,9 @@ type Job interface {
 	common() *Common
 }
 
+// common is called through [Job], which only who embeds Common can implement.
+//
+//lint:ignore U1000 see above
 func (c *Common) common() *Common { return c }
 
 // Main parses args into job, runs it and returns the exit code. Results go to stdout, all else to stderr.

@@ -12,10 +12,6 @@ func genAISpanEvents(r *Record, t *teller, style genAIStyle) {
 	for i := range r.Events {
 		e := &r.Events[i]
 		a := Attributes(e.Attributes)
-		at := e.TimeUnixNano
-		if at == 0 {
-			at = r.Row.StartedUnixNano
-		}
 		switch e.Name {
 		case "gen_ai.client.inference.operation.details":
 			genAIMessages(r, t, style, a)

@@ -129,9 +129,7 @@ func (p *canonicalParser) members(level int) ([]KeyValue, bool) {
 		if !more {
 			break
 		}
-		if strings.HasPrefix(name, "$") {
-			name = name[1:]
-		}
+		name = strings.TrimPrefix(name, "$")
 		v, ok := p.value(level + 1)
 		if !ok {
 			return nil, false

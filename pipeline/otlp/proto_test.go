@@ -188,8 +188,7 @@ func TestProtoDepth(t *testing.T) {
 		value = protowire.AppendBytes([]byte{0x2a}, protowire.AppendBytes([]byte{0x0a}, value))
 	}
 	attr := protowire.AppendBytes([]byte("\x0a\x01k\x12"), value)
-	span := protowire.AppendBytes(binary.LittleEndian.AppendUint64([]byte{0x39}, 5), attr)
-	span = join(binary.LittleEndian.AppendUint64([]byte{0x39}, 5), protowire.AppendBytes([]byte{0x4a}, attr))
+	span := join(binary.LittleEndian.AppendUint64([]byte{0x39}, 5), protowire.AppendBytes([]byte{0x4a}, attr))
 	stats, faults, _ := NewDecoder(Limits{}).Proto(group(span), func(*Record) error { return nil })
 	if stats.Spans != 1 || stats.TooDeep != 1 || len(faults) != 0 {
 		t.Errorf("stats %+v, faults %v", stats, faults)

@@ -3,7 +3,6 @@ package session
 import (
 	"sort"
 
-	"github.com/tracejury/tracejury/pipeline/convention"
 	"github.com/tracejury/tracejury/pipeline/otlp"
 	"github.com/tracejury/tracejury/schema"
 )
@@ -214,13 +213,4 @@ func (a *assigner) majority() (Ident, bool) {
 		return all[i].Key < all[j].Key
 	})
 	return all[0], true
-}
-
-// parse is a row as a record; what does not parse is left out, since stored JSON is our own.
-func parse(row *schema.Span) *convention.Record {
-	r, err := convention.Parse(row)
-	if err != nil || r == nil {
-		return &convention.Record{Row: row}
-	}
-	return r
 }

@@ -1,5 +1,0 @@
-//go:build depsonly
-
-package integration
-
-import _ "github.com/chromedp/chromedp"
