@@ -264,6 +264,10 @@ func runStateError(run schema.Run) error {
 	case "no_result":
 		return &ExitError{Code: ExitNoResult, Err: errors.New(noResultText(run))}
 	case "partial":
+		if run.NotAttempted == 0 {
+			return &ExitError{Code: ExitService, Err: fmt.Errorf("run %s waits for the judge service: %d of %d subjects are ungraded", run.RunID, run.Ungraded, run.Graded+run.Ungraded),
+				Hint: "run evaluate again with the same flags when the service is back"}
+		}
 		return &ExitError{Code: ExitPartial, Err: fmt.Errorf("run %s is partial: %d of %d sampled sessions were not attempted", run.RunID, run.NotAttempted, run.Sampled),
 			Hint: "run evaluate again with the same flags to go on"}
 	case "failed":
@@ -277,7 +281,7 @@ func noResultText(run schema.Run) string {
 	case run.Eligible == 0:
 		return fmt.Sprintf("run %s has no result: no eligible session from %s to %s", run.RunID, run.WindowFrom, run.WindowTo)
 	default:
-		return fmt.Sprintf("run %s has no result: %d of %d sampled sessions could not be graded (more than 10 %%)", run.RunID, run.Ungraded, run.Sampled)
+		return fmt.Sprintf("run %s has no result: %d of %d subjects could not be graded (more than 10 %%)", run.RunID, run.Ungraded, run.Graded+run.Ungraded)
 	}
 }
 

@@ -54,8 +54,11 @@ func differences(a, b *schema.Run) []string {
 	return out
 }
 
-// hasNumbers says whether a run's rates may be looked at: a partial run is a valid sample, one without result is not.
-func hasNumbers(r *schema.Run) bool { return r.State == "finished" || r.State == "partial" }
+// hasNumbers says whether a run's rates may be looked at: a partial run is a valid sample, one without result is not, nor one that an
+// outage left over the limit of ungraded subjects.
+func hasNumbers(r *schema.Run) bool {
+	return (r.State == "finished" || r.State == "partial") && !overUngradedLimit(int(r.Ungraded), int(r.Graded+r.Ungraded))
+}
 
 // pickBaseline finds what run is compared with, among all runs newest first. Nil without an error: there is nothing yet.
 func pickBaseline(all []schema.Run, run *schema.Run, spec string, force bool) (*baseline, error) {

@@ -145,9 +145,10 @@ func (e *evaluateRun) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if last != nil {
-		e.contentSince = last.ContentSince
+	if last == nil {
+		return &ExitError{Code: ExitNoResult, Err: fmt.Errorf("no ingest has finished in %s", e.root.Store.URI()), Hint: "run ingest to its end first"}
 	}
+	e.contentSince = last.ContentSince
 	return nil
 }
 

@@ -57,7 +57,7 @@ func (e *evaluateRun) commit(ctx context.Context, led *ledger.Ledger, sample []c
 		return err
 	}
 	if stop.reason == stopService {
-		return &ExitError{Code: ExitService, Err: fmt.Errorf("judging stopped after %d of %d sessions: %w", attempted, len(sample), stop.err), Hint: serviceHint(stop.err)}
+		return &ExitError{Code: ExitService, Err: fmt.Errorf("judging stopped after %d of %d sessions: %w", attempted, len(sample), errors.New(e.maskText(stop.err.Error()))), Hint: serviceHint(stop.err)}
 	}
 	if e.sum.State == "finished" || e.sum.State == "no_result" {
 		e.sealRun(led)

@@ -170,6 +170,13 @@ func (e *evaluateRun) loadSubjects(ctx context.Context, rest string, sample []ca
 			s.Skills = append(s.Skills, sk)
 		}
 	}
+	for i := range subjects {
+		// An eligible session has a prompt or a call. Judging it without would be a verdict about nothing.
+		if s := &subjects[i]; len(s.Steps) == 0 {
+			return nil, &ExitError{Code: ExitService, Err: fmt.Errorf("session %s has no rows in %s%s: an ingest is under way, or died", s.ID, schema.Steps.Name, rest),
+				Hint: "run ingest to its end, then evaluate again"}
+		}
+	}
 	return subjects, nil
 }
 

@@ -352,7 +352,7 @@ func TestRepliesExpireWithContent(t *testing.T) {
 	if err := late.Complete(time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	mustIngest(t, late, pipeline.IngestOptions{RetentionOnly: true})
+	mustIngest(t, late, pipeline.IngestOptions{RetentionOnly: true, ExpireAhead: true})
 	for _, prefix := range []string{"_ledger/", "explanations/", "spans/", "steps/"} {
 		if left := tree(t, data, prefix); len(left) > 0 {
 			t.Errorf("content left after its time: %v", left)

@@ -26,6 +26,7 @@ type IngestOptions struct {
 	Full          bool // read every object again, also those already ingested
 	RetentionOnly bool // read nothing, only delete what has expired
 	BreakLock     bool
+	ExpireAhead   bool   // delete expired content also where as-of lies ahead of this machine's clock
 	DryRun        bool   // list and forecast, read and write nothing
 	Check         bool   // read and decode, write nothing
 	Erase         string // session:<key>: remove that session everywhere and read nothing

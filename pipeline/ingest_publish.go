@@ -38,19 +38,28 @@ func (m *merger) publish(ctx context.Context) error {
 		return err
 	}
 	slices.SortFunc(m.staged, func(a, b staged) int { return strings.Compare(a.key, b.key) })
-	if err := m.putAll(ctx, m.staged, func(s *staged) bool { return s.gains }); err != nil {
-		return err
+	// A session is visible in sessions last, so that no reader sees it without its steps; and it goes from there first.
+	isSession := func(s *staged) bool { return strings.HasPrefix(s.key, schema.Sessions.Name+"/") }
+	for _, last := range []bool{false, true} {
+		if err := m.putAll(ctx, m.staged, func(s *staged) bool { return s.gains && isSession(s) == last }); err != nil {
+			return err
+		}
 	}
 	if err := m.writeMoves(ctx); err != nil { // while there are traces of them
 		return err
 	}
-	err = m.putAll(ctx, m.staged, func(s *staged) bool {
-		again := !s.gains || s.early != ""
-		s.early = ""
-		return again
-	})
-	if err != nil {
-		return err
+	for _, first := range []bool{true, false} {
+		err := m.putAll(ctx, m.staged, func(s *staged) bool {
+			if isSession(s) != first {
+				return false
+			}
+			again := !s.gains || s.early != ""
+			s.early = ""
+			return again
+		})
+		if err != nil {
+			return err
+		}
 	}
 	return m.putAll(ctx, index, func(s *staged) bool {
 		s.early = ""

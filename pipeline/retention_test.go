@@ -60,7 +60,7 @@ func TestExpiredSessionsStaySealed(t *testing.T) {
 			} else {
 				off = at(t, off, "2027-02-01T00:00:00Z")
 			}
-			mustIngest(t, off, pipeline.IngestOptions{RetentionOnly: true})
+			mustIngest(t, off, pipeline.IngestOptions{RetentionOnly: true, ExpireAhead: true})
 
 			cfg := config(t, demoArchive, data)
 			later(cfg)

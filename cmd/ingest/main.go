@@ -30,6 +30,7 @@ type job struct {
 	Explain       string   `help:"Print what is made of one object (a URI, a key of --from, or a file), and stop." placeholder:"OBJECT"`
 	RetentionOnly bool     `help:"Only delete what has expired."`
 	BreakLock     bool     `help:"Take the lock from whoever holds it."`
+	ExpireAhead   bool     `help:"Delete expired content also where --as-of lies ahead of this machine's clock."`
 	KeepInternal  bool     `help:"Keep spans without content that a harness makes of its own workings."`
 	Concurrency   int      `help:"Objects read at once." placeholder:"N"`
 	Memory        string   `help:"Memory for grouping before spilling to disk, e.g. 1GiB." placeholder:"SIZE"`
@@ -57,7 +58,7 @@ func (j *job) Run(ctx context.Context, log *slog.Logger, stdout io.Writer) (any,
 	if err := cfg.Complete(time.Now()); err != nil {
 		return nil, err
 	}
-	sum, err := pipeline.Ingest(ctx, cfg, pipeline.IngestOptions{Full: j.Full, RetentionOnly: j.RetentionOnly, BreakLock: j.BreakLock, DryRun: j.DryRun, Check: j.Check, Erase: j.Erase}, log)
+	sum, err := pipeline.Ingest(ctx, cfg, pipeline.IngestOptions{Full: j.Full, RetentionOnly: j.RetentionOnly, BreakLock: j.BreakLock, ExpireAhead: j.ExpireAhead, DryRun: j.DryRun, Check: j.Check, Erase: j.Erase}, log)
 	if sum == nil {
 		return nil, err
 	}

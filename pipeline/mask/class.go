@@ -13,7 +13,7 @@ const (
 	cEnd       // ends an unquoted value
 	cTok       // characters of a bearer token: letters, digits, +/=_.~:-
 	cHexUp     // 0-9 a-f A-F
-	cPlain     // hides nothing: ASCII but backslash, percent sign and NUL
+	cPlain     // hides nothing: ASCII but backslash, percent sign, escape and NUL
 	cBase64    // letters, digits, - _ + /
 	cSep       // may follow a name that has a value
 	cAlpha     = cUpper | cLower
@@ -49,7 +49,7 @@ func classTable() (t [256]uint16) {
 	mark(upper+lower+digit+"+/=_.~:-", cTok)
 	mark("\"'`=:,>*]\\\r\n", cSep)
 	for c := byte(1); c < 0x80; c++ {
-		if c != '\\' && c != '%' {
+		if c != '\\' && c != '%' && c != esc {
 			t[c] |= cPlain
 		}
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	rulesVersion = 1 // raise it when a matcher, a filter or the marker changes what comes out
+	rulesVersion = 2 // raise it when a matcher, a filter or the marker changes what comes out
 	maxRounds    = 8 // until nothing changes any more; two are the rule
 )
 

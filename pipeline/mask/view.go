@@ -203,7 +203,7 @@ func decodeLoose(s string, segs *[]seg) string {
 }
 
 func needsLoosening(s string) bool {
-	return anyLoose(s, '\\') || anyLoose(s, '%') || strings.IndexByte(s, 0) >= 0 || hasInvisible(s)
+	return anyLoose(s, '\\') || anyLoose(s, '%') || strings.IndexByte(s, 0) >= 0 || strings.IndexByte(s, esc) >= 0 || hasInvisible(s)
 }
 
 // anyLoose reports whether an escape that begins with c hides a character.
@@ -214,7 +214,7 @@ func anyLoose(s string, c byte) bool {
 			return false
 		}
 		at += k
-		if r, n, _ := looseChar(s, at); n > 0 && (r > ' ' && r != '"' && r != '\'' && r != '\\' || c == '%') {
+		if r, n, drop := looseChar(s, at); n > 0 && (drop || r > ' ' && r != '"' && r != '\'' && r != '\\' || c == '%') {
 			return true
 		}
 		at++
@@ -268,6 +268,11 @@ func looseChar(s string, i int) (r rune, n int, drop bool) {
 		if k == len(s) {
 			return 0, 0, false
 		}
+		if n := escapeName(s, k); n > 0 {
+			if m := controlSequence(s, k+n); m > 0 {
+				return 0, k + n + m - i, true
+			}
+		}
 		switch s[k] {
 		case 'n':
 			return '\n', k + 1 - i, false
@@ -298,11 +303,45 @@ func looseChar(s string, i int) (r rune, n int, drop bool) {
 		return 0, 0, false
 	case c == 0:
 		return 0, 1, true
+	case c == esc:
+		if m := controlSequence(s, i+1); m > 0 {
+			return 0, 1 + m, true
+		}
+		return 0, 0, false
 	case c >= utf8.RuneSelf:
 		n := invisible(s, i)
 		return 0, n, true
 	}
 	return 0, 0, false
+}
+
+// esc begins the colour codes that terminal programs print around what they find.
+const esc = 0x1b
+
+// escapeName returns the length of a name of the escape character after a backslash at k: u001b, x1b, 033, e. 0 is none.
+func escapeName(s string, k int) int {
+	for _, name := range [...]string{"u001b", "u001B", "x1b", "x1B", "033", "e"} {
+		if has(s, k, name) {
+			return len(name)
+		}
+	}
+	return 0
+}
+
+// controlSequence returns the length of a control sequence (ECMA-48 CSI) at i, which the escape character precedes. 0 is none.
+func controlSequence(s string, i int) int {
+	if i >= len(s) || s[i] != '[' {
+		return 0
+	}
+	for k := i + 1; k < len(s) && k-i < 32; k++ {
+		switch c := s[k]; {
+		case '@' <= c && c <= '~':
+			return k + 1 - i
+		case c < ' ' || c > '?':
+			return 0
+		}
+	}
+	return 0
 }
 
 func zeroWidth(r rune) bool {
