@@ -117,7 +117,7 @@ func localPath(uri string) string {
 func duckdbView(root string, t schema.Table) string {
 	glob, hive := "/*.parquet", "false"
 	switch t.Partition {
-	case schema.BySessionDay:
+	case schema.BySessionDay, schema.ByIngestDay:
 		glob, hive = "/dt=*/*.parquet", "true"
 	case schema.ByRun, schema.ByDigest:
 		glob = "/*/*.parquet"
@@ -129,7 +129,7 @@ func duckdbView(root string, t schema.Table) string {
 
 func sparkView(root string, t schema.Table) string {
 	return fmt.Sprintf("CREATE OR REPLACE TEMPORARY VIEW %s USING parquet OPTIONS (path %s, mergeSchema 'true', recursiveFileLookup '%t');\n",
-		t.Name, sqlText(root+"/"+t.Name), t.Partition != schema.BySessionDay)
+		t.Name, sqlText(root+"/"+t.Name), !t.Dated())
 }
 
 func athenaTable(root string, t schema.Table) string {
@@ -146,7 +146,7 @@ func athenaTable(root string, t schema.Table) string {
 	}
 	b.WriteString(")\n")
 	location := root + "/" + t.Name + "/"
-	if t.Partition == schema.BySessionDay {
+	if t.Dated() {
 		fmt.Fprintf(&b, "PARTITIONED BY (`dt` string)\nSTORED AS PARQUET\nLOCATION %s\nTBLPROPERTIES ('projection.enabled'='true', 'projection.dt.type'='date', 'projection.dt.format'='yyyy-MM-dd',\n  'projection.dt.range'='2020-01-01,NOW+1DAY', 'storage.location.template'=%s);\n",
 			sqlText(location), sqlText(location+"dt=${dt}/"))
 		return b.String()

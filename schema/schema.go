@@ -25,6 +25,9 @@ const (
 	BySessionDay Partition = iota
 	// ByBucket is <table>/bucket=NN.parquet: bucket from the hash of the table's own key.
 	ByBucket
+	// ByIngestDay is <table>/dt=YYYY-MM-DD/bucket=00.parquet: dt is the as-of day of the ingest, so that a night adds an object
+	// and rewrites no history.
+	ByIngestDay
 	// ByRun is <table>/run=<run_id>/part-00.parquet.
 	ByRun
 	// ByDigest is <table>/prefix=<2 hex>/<sha256>.parquet: one immutable row an object.
@@ -42,7 +45,7 @@ type Table struct {
 
 // The tables, by name. Order within an object is the order of Key.
 var (
-	Objects       = Table{Name: "objects", Partition: ByBucket, Key: []string{"source", "object", "etag"}}
+	Objects       = Table{Name: "objects", Partition: ByIngestDay, Key: []string{"source", "object", "etag"}}
 	Quarantine    = Table{Name: "quarantine", Partition: ByBucket, Key: []string{"source", "object", "etag", "offset"}, Content: []string{"reason"}}
 	Traces        = Table{Name: "traces", Partition: ByBucket, Key: []string{"tenant", "trace_id", "session_key"}, Bloom: []string{"trace_id", "session_key"}}
 	SessionsMoved = Table{Name: "sessions_moved", Partition: ByBucket, Key: []string{"tenant", "old_key", "new_key"}}
@@ -67,7 +70,10 @@ func All() []Table {
 		Runs, Verdicts, Grades, Explanations, Answers, Calls, Aggregates}
 }
 
-// DayKey is the object of a BySessionDay table for one day ("2026-11-30") and bucket.
+// Dated says that the table is partitioned by dt.
+func (t Table) Dated() bool { return t.Partition == BySessionDay || t.Partition == ByIngestDay }
+
+// DayKey is the object of a dated table for one day ("2026-11-30") and bucket.
 func (t Table) DayKey(dt string, bucket int) string {
 	return path.Join(t.Name, "dt="+dt, fmt.Sprintf("bucket=%02d.parquet", bucket))
 }

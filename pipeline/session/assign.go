@@ -7,8 +7,9 @@ import (
 	"github.com/tracejury/tracejury/schema"
 )
 
-// maxAncestors bounds the walk to the root, which untrusted parent ids may make a circle.
-const maxAncestors = 4096
+// maxAncestors bounds each walk to the root, which untrusted parent ids may make a circle or a chain as long as the trace. Agents
+// nest some dozens of spans deep.
+const maxAncestors = 512
 
 // Assign gives every row of one trace its session: its own id, else that of its nearest ancestor, else that of the trace's
 // majority (ties: the smallest key), else the trace itself. All rows of the trace must be passed, in stored form. Rows

@@ -28,39 +28,48 @@ func TestBadJudge(t *testing.T) {
 		name   string
 		opts   judgetest.Options
 		reason string
-		calls  int // for one session
+		calls  int  // for one session
+		outage bool // the service's fault: the run stays open
 	}{
-		{"prose", judgetest.Options{Faults: judgetest.Faults{Malformed: 1}}, "schema_error", 2},
-		{"another schema", judgetest.Options{Faults: judgetest.Faults{WrongSchema: 1}}, "schema_error", 2},
-		{"cut off", judgetest.Options{Faults: judgetest.Faults{Truncated: 1}}, "truncated", 1},
-		{"refused", judgetest.Options{Faults: judgetest.Faults{Refused: 1}}, "judge_refused", 1},
-		{"throttled", judgetest.Options{Faults: judgetest.Faults{Throttle: 1}}, "throttled", 2},
-		{"down", judgetest.Options{Faults: judgetest.Faults{Unavailable: 1}}, "transient", 2},
-		{"connection cut", judgetest.Options{Faults: judgetest.Faults{Reset: 1}}, "transient", 2},
+		{"prose", judgetest.Options{Faults: judgetest.Faults{Malformed: 1}}, "schema_error", 2, false},
+		{"another schema", judgetest.Options{Faults: judgetest.Faults{WrongSchema: 1}}, "schema_error", 2, false},
+		{"cut off", judgetest.Options{Faults: judgetest.Faults{Truncated: 1}}, "truncated", 1, false},
+		{"refused", judgetest.Options{Faults: judgetest.Faults{Refused: 1}}, "judge_refused", 1, false},
+		{"throttled", judgetest.Options{Faults: judgetest.Faults{Throttle: 1}}, "throttled", 2, true},
+		{"down", judgetest.Options{Faults: judgetest.Faults{Unavailable: 1}}, "transient", 2, true},
+		{"connection cut", judgetest.Options{Faults: judgetest.Faults{Reset: 1}}, "transient", 2, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := next(t)
 			server := w.withBedrock(c.opts)
 			w.configure("evaluate: {max_attempts: 2}")
-			ev := w.evaluate([]int{exitNoResult}, "--sample", "6")
-			if ev.State != "no_result" || ev.Graded != 0 || ev.Ungraded != 6 || ev.NotAttempted != 0 || server.Calls() != 6*c.calls {
+			code, state := exitNoResult, "no_result"
+			if c.outage {
+				code, state = exitService, "partial"
+			}
+			ev := w.evaluate([]int{code}, "--sample", "6")
+			if ev.State != state || ev.Graded != 0 || ev.Ungraded != 6 || ev.NotAttempted != 0 || server.Calls() != 6*c.calls {
 				t.Errorf("%+v, %d calls", ev, server.Calls())
 			}
 			l := openLake(t, w.data)
 			l.check()
 			l.none("verdicts of a judge that gave none", "SELECT subject, criterion, verdict, ungraded_reason FROM verdicts WHERE verdict <> 'ungraded' OR ungraded_reason <> ?", c.reason)
 			l.none("grades of a judge that gave none", "FROM grades WHERE state <> 'ungraded' OR pass IS NOT NULL OR safe IS NOT NULL OR score IS NOT NULL OR grade IS NOT NULL OR ungraded_reason <> ?", c.reason)
-			l.none("a run that says more", "FROM runs WHERE state <> 'no_result' OR ungraded <> 6")
+			l.none("a run that says more", "FROM runs WHERE state <> ? OR ungraded <> 6", state)
 			l.none("calls without their class", "SELECT request_sha256, attempt, error_class FROM calls WHERE error_class IS DISTINCT FROM ? AND error_class IS NOT NULL", c.reason)
 			if got := l.value("SELECT count(*) FROM calls"); got != fmt.Sprint(6*c.calls) {
 				t.Errorf("%s calls in the table, want %d", got, 6*c.calls)
 			}
 			calls := server.Calls()
-			if again := w.evaluate([]int{exitNoResult}, "--sample", "6"); !again.Already || server.Calls() != calls {
+			if again := w.evaluate([]int{code}, "--sample", "6"); again.Already == c.outage || (server.Calls() != calls) != c.outage {
 				t.Errorf("asked again: %+v", again)
 			}
-			w.run([]int{exitNoResult}, "aggregate", "--report", "report.html")
-			w.run([]int{exitNoResult}, "export", "--to", "jsonl", "--out", "exports")
+			w.run([]int{code}, "aggregate", "--report", "report.html")
+			refused := code
+			if c.outage {
+				refused = exitPartial
+			}
+			w.run([]int{refused}, "export", "--to", "jsonl", "--out", "exports")
 			if exists(filepath.Join(w.dir, "exports")) {
 				t.Error("no result, yet something was exported")
 			}
