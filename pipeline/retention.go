@@ -70,7 +70,7 @@ func (r *ingestRun) applyRetention(ctx context.Context, c *Commit) error {
 			gone = append(gone, obj)
 		}
 	}
-	if ahead := r.cfg.asOf.Sub(time.Now()); len(gone) > 0 && ahead > 24*time.Hour && !r.opts.ExpireAhead && r.cfg.Content.Storage == "on" {
+	if ahead := time.Until(r.cfg.asOf); len(gone) > 0 && ahead > 24*time.Hour && !r.opts.ExpireAhead && r.cfg.Content.Storage == "on" {
 		return &ExitError{Code: ExitUsage, Err: fmt.Errorf("as-of %s lies %d days ahead of this machine's clock: the content of %d objects would be deleted for good", r.cfg.asOf.Format(time.RFC3339), int(ahead.Hours()/24), len(gone)),
 			Hint: "mend --as-of, or give --expire-ahead if it is meant"}
 	}
