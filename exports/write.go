@@ -96,6 +96,19 @@ func JSON(v any) ([]byte, error) {
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
 }
 
+// ReadStrict decodes one JSON value of a file that an export wrote; an unknown field or a second value is an error.
+func ReadStrict(name string, data []byte, into any) error {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return fmt.Errorf("read %s: more than one value", name)
+	}
+	return nil
+}
+
 // WriteFile creates a file with the given content.
 func WriteFile(sink Sink, name string, data []byte) error {
 	w, err := sink.Create(name)

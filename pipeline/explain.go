@@ -148,11 +148,7 @@ func (x *explainer) printf(format string, args ...any) {
 }
 
 func (x *explainer) document(doc archive.Document) error {
-	decode := x.decoder.JSON
-	if doc.Encoding == archive.Proto {
-		decode = x.decoder.Proto
-	}
-	stats, faults, err := decode(doc.Data, x.record)
+	stats, faults, err := decodeDocument(x.decoder, doc, x.record)
 	if err != nil {
 		return err
 	}

@@ -183,12 +183,16 @@ type objectDecoder struct {
 	seen    []string
 }
 
-func (d *objectDecoder) document(doc archive.Document) error {
-	decode := d.decoder.JSON
+// decodeDocument reads a document as it is encoded.
+func decodeDocument(d *otlp.Decoder, doc archive.Document, visit func(*otlp.Record) error) (otlp.Stats, []otlp.Fault, error) {
 	if doc.Encoding == archive.Proto {
-		decode = d.decoder.Proto
+		return d.Proto(doc.Data, visit)
 	}
-	stats, faults, err := decode(doc.Data, d.record)
+	return d.JSON(doc.Data, visit)
+}
+
+func (d *objectDecoder) document(doc archive.Document) error {
+	stats, faults, err := decodeDocument(d.decoder, doc, d.record)
 	if err != nil {
 		return err
 	}

@@ -3,8 +3,6 @@ package pipeline
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 
 	"golang.org/x/sync/errgroup"
@@ -16,20 +14,10 @@ type Task[R any] struct {
 	Do   func(context.Context) (R, error)
 }
 
-// Plan is a frozen list of tasks. Its hash names what would be done, whoever does it.
+// Plan is a frozen list of tasks.
 type Plan[R any] struct {
 	Stage string // ingest/read, evaluate/judge
 	Tasks []Task[R]
-}
-
-// SHA256 is the hash over the stage and the tasks' names, in order.
-func (p Plan[R]) SHA256() string {
-	h := sha256.New()
-	fmt.Fprintf(h, "%s\x00", p.Stage)
-	for _, t := range p.Tasks {
-		fmt.Fprintf(h, "%s\x00", t.Name)
-	}
-	return hex.EncodeToString(h.Sum(nil))
 }
 
 // runLocal executes the tasks of a plan in this process, at most limit at a time, and returns when every goroutine it started

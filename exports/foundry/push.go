@@ -1,14 +1,11 @@
 package foundry
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/http"
 	"net/url"
@@ -101,15 +98,7 @@ func readJSON(files fs.FS, name string, into any) error {
 	if err != nil {
 		return err
 	}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(into); err != nil {
-		return fmt.Errorf("read %s: %w", name, err)
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return fmt.Errorf("read %s: more than one value", name)
-	}
-	return nil
+	return exports.ReadStrict(name, data, into)
 }
 
 // hashOf is the hash of v as it would be sent.

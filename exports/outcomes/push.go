@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -59,7 +58,7 @@ func (t Target) Push(ctx context.Context, files fs.FS, box *exports.Outbox) erro
 	var req request
 	data, err := fs.ReadFile(files, RequestFile)
 	if err == nil {
-		err = strict(data, &req)
+		err = exports.ReadStrict(RequestFile, data, &req)
 	}
 	if err == nil {
 		err = req.check()
@@ -96,18 +95,6 @@ func (t Target) connect(box *exports.Outbox) (*pusher, error) {
 	whose := sha256.Sum256([]byte("tracejury push\x00" + t.Key))
 	return &pusher{box: box, api: &exports.API{Base: base, Client: box.Client(callRate, dryAnswer), Box: box, Auth: auth},
 		prefix: "outcomes/" + base + "/" + hex.EncodeToString(whose[:6]) + "/"}, nil
-}
-
-func strict(data []byte, into any) error {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(into); err != nil {
-		return fmt.Errorf("read %s: %w", RequestFile, err)
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return fmt.Errorf("read %s: more than one value", RequestFile)
-	}
-	return nil
 }
 
 // pushRubric uploads the rubric unless a file of its name is there. The name holds the hash of the content.
