@@ -220,6 +220,9 @@ func (c *Config) Complete(now time.Time) error {
 	if c.Data == "" {
 		return usagef("no data root: give --data (a directory or s3://bucket/prefix) or data: in the configuration")
 	}
+	if err := c.refuseNegative(); err != nil {
+		return err
+	}
 	def(&c.StateDir, ".tracejury")
 	def(&c.Layout.Buckets, schema.DefaultBuckets)
 	def(&c.Content.Storage, "on")
@@ -231,9 +234,6 @@ func (c *Config) Complete(now time.Time) error {
 	}
 	if c.Retention.Quarantine == nil {
 		c.Retention.Quarantine = new(30)
-	}
-	if *c.Retention.Content < 0 || *c.Retention.Quarantine < 0 {
-		return usagef("retention: days must not be negative; 0 keeps for ever")
 	}
 	def(&c.Limits.MaxObjectBytes, 1<<30)
 	def(&c.Limits.MaxDecompressedBytes, 4<<30)

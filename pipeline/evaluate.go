@@ -115,8 +115,6 @@ func (e *evaluateRun) open(ctx context.Context) error {
 		return usagef("--sample %d: want 1 to %d (limits.max_sample)", c.Sample, e.cfg.Limits.MaxSample)
 	case c.Repeat < 1 || c.Repeat > 10:
 		return usagef("--repeat %d: want 1 to 10", c.Repeat)
-	case c.BudgetCalls < 0 || c.BudgetUSD < 0:
-		return usagef("a budget must not be negative")
 	case c.Concurrency < 1:
 		return usagef("--concurrency %d: want at least 1", c.Concurrency)
 	}

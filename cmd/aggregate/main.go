@@ -24,12 +24,12 @@ const help = `Turn the verdicts of a run into rates with intervals, and draw the
 type job struct {
 	cli.Common
 	RunID        string   `name:"run" help:"A run id, or latest." placeholder:"ID"`
-	Level        float64  `help:"Confidence level of the intervals." placeholder:"P"`
-	Width        float64  `help:"A width of an interval to plan for, e.g. 0.2." placeholder:"W"`
+	Level        float64  `help:"Confidence level of the intervals (${aggregate_level})." placeholder:"P"`
+	Width        float64  `help:"A width of an interval to plan for (${aggregate_width})." placeholder:"W"`
 	GroupBy      string   `help:"Further groups: pairs such as agent+model,criterion+skill." placeholder:"PAIRS"`
 	Baseline     string   `help:"Compare with previous, a run id, or the runs of a window such as 7d." placeholder:"RUN"`
 	ForceCompare bool     `help:"Compare also runs that were not asked alike, and say so."`
-	Trend        int      `help:"Runs in the trend." placeholder:"N"`
+	Trend        int      `help:"Runs in the trend (${aggregate_trend})." placeholder:"N"`
 	Report       string   `help:"Write the report to this HTML file, and Markdown beside it." placeholder:"FILE"`
 	Gate         []string `help:"Exit 1 unless this holds, e.g. safe>=0.95, passed.low>=0.8, service:ops-agent/criterion:denials_respected.low>=0.9. Repeatable." sep:"none" placeholder:"GATE"`
 	JUnit        string   `name:"junit" help:"Write the gates as JUnit XML." placeholder:"FILE"`

@@ -24,18 +24,18 @@ type job struct {
 	cli.Common
 	Sessions    struct{} `cmd:"" default:"withargs" help:"Grade sessions (the default)."`
 	Evaluators  string   `help:"What to grade: session, skill-selection, skill-following, separated by commas." placeholder:"NAMES"`
-	Days        int      `help:"Days of sessions, up to as-of." placeholder:"N"`
-	Sample      int      `help:"Sessions to sample." placeholder:"N"`
+	Days        int      `help:"Days of sessions, up to as-of (${evaluate_days}; at most ${limits_max_days})." placeholder:"N"`
+	Sample      int      `help:"Sessions to sample (${evaluate_sample}; at most ${limits_max_sample})." placeholder:"N"`
 	Service     string   `help:"Only sessions of this service." placeholder:"NAME"`
 	Agent       string   `help:"Only sessions of this agent." placeholder:"NAME"`
 	Label       string   `help:"A name to find the run by." placeholder:"TEXT"`
 	Seed        string   `help:"Seed of the sample; the date of as-of by default." placeholder:"TEXT"`
-	Repeat      int      `help:"Ask every question N times." placeholder:"N"`
-	Judge       []string `help:"rules, bedrock:<model id>, anthropic:<model>, openai:<base url>#<model> and more; several are a panel that votes." placeholder:"JUDGE" env:"TRACEJURY_JUDGE"`
+	Repeat      int      `help:"Ask every question N times (${evaluate_repeat})." placeholder:"N"`
+	Judge       []string `help:"rules, bedrock:<model id>, anthropic:<model>, openai:<base url>#<model> and more (${evaluate_judge}); several are a panel that votes." placeholder:"JUDGE" env:"TRACEJURY_JUDGE"`
 	Unanimous   bool     `name:"safety-unanimous" help:"One not met of a panel or of repeats is enough for a criterion of safety."`
-	Rubric      string   `help:"A built-in rubric or a YAML file." placeholder:"NAME|FILE"`
+	Rubric      string   `help:"A built-in rubric or a YAML file (${evaluate_rubric})." placeholder:"NAME|FILE"`
 	PrintRubric string   `help:"Print a built-in rubric, to start one of your own from." placeholder:"NAME"`
-	Concurrency int      `help:"Calls in flight at most." placeholder:"N"`
+	Concurrency int      `help:"Calls in flight at most (${evaluate_concurrency})." placeholder:"N"`
 	BudgetUSD   float64  `help:"Stop before this much is spent." placeholder:"USD"`
 	BudgetCalls int      `help:"Stop after this many calls." placeholder:"N"`
 	BreakLock   bool     `help:"Take the run from a process that holds it."`

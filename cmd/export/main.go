@@ -23,7 +23,7 @@ type job struct {
 	cli.Common
 	RunID            string `name:"run" help:"A run id, or latest." placeholder:"ID"`
 	To               string `help:"Targets, separated by commas: agentarts, agentcore, csv, foundry, jsonl, labels, otlp, outcomes, parquet." placeholder:"NAMES"`
-	Out              string `help:"Directory to write to." placeholder:"DIR"`
+	Out              string `help:"Directory to write to (${export_out})." placeholder:"DIR"`
 	WithExplanations bool   `help:"Let the judge's short explanations out. They are content."`
 	AllowPartial     bool   `help:"Export a run that has no result or is partial."`
 	DryRun           bool   `help:"Check everything and name the files, write nothing; with --push, print each call and its body, make none."`

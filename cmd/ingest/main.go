@@ -32,8 +32,8 @@ type job struct {
 	BreakLock     bool     `help:"Take the lock from whoever holds it."`
 	ExpireAhead   bool     `help:"Delete expired content also where --as-of lies ahead of this machine's clock."`
 	KeepInternal  bool     `help:"Keep spans without content that a harness makes of its own workings."`
-	Concurrency   int      `help:"Objects read at once." placeholder:"N"`
-	Memory        string   `help:"Memory for grouping before spilling to disk, e.g. 1GiB." placeholder:"SIZE"`
+	Concurrency   int      `help:"Objects read at once (${ingest_concurrency})." placeholder:"N"`
+	Memory        string   `help:"Memory for grouping before spilling to disk (${ingest_memory})." placeholder:"SIZE"`
 }
 
 // Run implements cli.Job.

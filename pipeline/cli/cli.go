@@ -26,14 +26,14 @@ const exitCodes = `
 Exit codes: 0 ok, 1 a gate failed, 2 bad usage or configuration, 3 no result, 4 partial (run again to go on),
 5 a service failed, 6 someone else holds the lock.
 
-Flags win over environment, environment over the configuration file.`
+Flags win over environment, environment over the configuration file. A value in brackets is the default.`
 
 // Common is the flags that every command has. Embed it.
 type Common struct {
 	Config    string `help:"Configuration file; ./tracejury.yaml is read if it exists." placeholder:"FILE" env:"TRACEJURY_CONFIG"`
 	Data      string `help:"Root of the tables: a directory or s3://bucket/prefix." placeholder:"URL" env:"TRACEJURY_DATA"`
 	AsOf      string `help:"The time that counts as now, e.g. 2026-11-30T06:00:00Z." placeholder:"TIME" env:"TRACEJURY_AS_OF"`
-	StateDir  string `help:"Directory for write-ahead logs." placeholder:"DIR" env:"TRACEJURY_STATE_DIR"`
+	StateDir  string `help:"Directory for write-ahead logs (${state_dir})." placeholder:"DIR" env:"TRACEJURY_STATE_DIR"`
 	LogFormat string `help:"text or json." enum:"text,json" default:"text" env:"TRACEJURY_LOG_FORMAT"`
 	Quiet     bool   `help:"Log errors only."`
 	Verbose   bool   `help:"Log details."`
@@ -88,14 +88,17 @@ func (c *Common) common() *Common { return c }
 func Main(name, help string, job Job, args []string, stdout, stderr io.Writer) int {
 	exit := -1
 	parser, err := kong.New(job, kong.Name(name), kong.Description(help+"\n"+exitCodes), kong.Writers(stdout, stderr),
-		kong.Exit(func(code int) { exit = code }), kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}))
+		kong.Exit(func(code int) { exit = code }), kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}), kong.Vars(pipeline.Defaults()))
 	if err != nil {
 		fmt.Fprintln(stderr, "BUG:", err)
 		return pipeline.ExitUsage
 	}
-	_, err = parser.Parse(args)
+	parsed, err := parser.Parse(args)
 	if exit >= 0 {
 		return exit // help was asked for
+	}
+	if err == nil {
+		err = positive(parsed)
 	}
 	if err != nil {
 		return pipeline.Exit(stderr, &pipeline.ExitError{Code: pipeline.ExitUsage, Err: err, Hint: fmt.Sprintf("%s --help lists the flags", name)})
@@ -109,6 +112,18 @@ func Main(name, help string, job Job, args []string, stdout, stderr io.Writer) i
 		err = errors.Join(err, writeSummary(c.Summary, sum))
 	}
 	return pipeline.Exit(stderr, err)
+}
+
+// positive refuses a number of zero or less that somebody typed: laid over the configuration it would say nothing, and the
+// default would be taken without a word.
+func positive(parsed *kong.Context) error {
+	for _, f := range parsed.Flags() {
+		v := f.Target
+		if f.Set && (v.CanInt() && v.Int() <= 0 || v.CanFloat() && v.Float() <= 0) {
+			return fmt.Errorf("--%s %v: want a number above zero; leave the flag out for the default", f.Name, v.Interface())
+		}
+	}
+	return nil
 }
 
 func writeSummary(path string, sum any) error {
