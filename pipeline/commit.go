@@ -27,6 +27,8 @@ type Commit struct {
 	Written       []CommitEntry       `json:"written"` // in key order
 	Deleted       []string            `json:"deleted,omitempty"`
 	Listed        map[string]ListMark `json:"listed,omitempty"` // by source
+	Horizon       time.Time           `json:"horizon"`          // latest as-of of all ingests: times more than a day after it are of the future
+	Future        map[string]int64    `json:"future,omitempty"` // objects of spans that hold times of the future, and the earliest one
 	ContentOn     bool                `json:"content_on"`
 	ContentFloor  string              `json:"content_floor,omitempty"` // last day whose content has expired; such days stay sealed
 	ContentSince  time.Time           `json:"content_since"`           // as-of of the commit that last turned content storage on

@@ -78,6 +78,7 @@ type ingestRun struct {
 	marks       map[string]ListMark // how far each source is listed when this run commits
 	objectDays  []string            // stored objects of the table objects
 	erased      *erasures
+	horizon     horizon
 
 	index   []localObject   // copies of the buckets of traces
 	results []*objectResult // by input
@@ -149,6 +150,7 @@ func (r *ingestRun) run(ctx context.Context, eraseKey string) (*IngestSummary, e
 	if r.erased, err = loadErasures(ctx, r.root.Store); err != nil {
 		return nil, err
 	}
+	r.horizon = horizonOf(r.cfg.asOf, last)
 	if last != nil {
 		r.marks = last.Listed
 	}
@@ -167,7 +169,7 @@ func (r *ingestRun) run(ctx context.Context, eraseKey string) (*IngestSummary, e
 			return nil, err
 		}
 	}
-	if len(r.inputs) > 0 {
+	if len(r.inputs) > 0 || len(r.horizon.due()) > 0 {
 		if err := r.ingestInputs(ctx, c.Seq); err != nil {
 			return nil, err
 		}
@@ -177,6 +179,7 @@ func (r *ingestRun) run(ctx context.Context, eraseKey string) (*IngestSummary, e
 	}
 	if len(r.inputs) > 0 || len(r.changed) > 0 || len(r.deleted) > 0 || last == nil || last.ContentOn != c.ContentOn {
 		c.Written, c.Deleted, c.Counts, c.Listed = r.written(), slices.Compact(slices.Sorted(slices.Values(r.deleted))), r.counts, r.marks
+		c.Horizon, c.Future = r.horizon.asOf(), r.horizon.future
 		if err := putCommit(ctx, r.root.Store, c); err != nil {
 			return nil, err
 		}

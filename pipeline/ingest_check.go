@@ -27,6 +27,7 @@ func (r *ingestRun) check(ctx context.Context, log *slog.Logger) (*IngestSummary
 	if err != nil {
 		return nil, err
 	}
+	r.horizon = horizonOf(r.cfg.asOf, last)
 	if err := r.listInputs(ctx, last); err != nil {
 		return nil, err
 	}

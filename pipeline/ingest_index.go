@@ -140,6 +140,9 @@ func (r *ingestRun) loadStoredTraces(ctx context.Context, g *groupings, dir stri
 			return err
 		}
 	}
+	if err := r.findDue(ctx, dir, wanted); err != nil {
+		return err
+	}
 	p := Plan[struct{}]{Stage: "ingest/load"}
 	for _, key := range slices.Sorted(maps.Keys(wanted)) {
 		p.Tasks = append(p.Tasks, Task[struct{}]{Name: key, Do: func(ctx context.Context) (struct{}, error) {

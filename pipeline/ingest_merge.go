@@ -168,8 +168,9 @@ func (bm *bucketMerge) session(ctx context.Context, group shuffle.Group) error {
 			if err != nil {
 				return err
 			}
-			touched = touched || s.kind == recNew || s.row.SessionKey != key
+			touched = touched || s.kind == recNew || s.row.SessionKey != key || r.horizon.cameTrue(&s.row)
 			s.row.SessionKey = key
+			r.horizon.qualify(&s.row)
 			rows = append(rows, s)
 		}
 	}
@@ -216,6 +217,7 @@ func (bm *bucketMerge) addStored(ctx context.Context, tenant, key, dt string, ro
 			return rows, nil
 		}
 		if c == 0 {
+			bm.run.horizon.qualify(row)
 			rows = append(rows, spilled{row: *row, kind: recStored, own: session.CandidateOf(row, bm.run.sessionKeys(tenant))})
 		}
 		d.stored.pop()

@@ -138,7 +138,7 @@ func (rd *reader) object(ctx context.Context, in input) (*objectResult, error) {
 func (rd *reader) decode(in input, body []byte, decoder *otlp.Decoder, res *objectResult) error {
 	r := rd.run
 	dec := &objectDecoder{run: r, in: in, res: res, keep: rd.keep, decoder: decoder, idKeys: r.sessionKeys(in.source.cfg.Tenant)}
-	dec.maker = rowMaker{mask: r.mask, counts: res.masked, tenant: in.source.cfg.Tenant, object: in.obj.Key, future: r.cfg.asOf.Add(futureMargin).UnixNano()}
+	dec.maker = rowMaker{mask: r.mask, counts: res.masked, tenant: in.source.cfg.Tenant, object: in.obj.Key, horizon: &r.horizon}
 	got, err := archive.Documents(in.obj.Key, body, archive.Options{MaxDecompressed: r.cfg.Limits.MaxDecompressedBytes, MaxDepth: r.cfg.Limits.MaxDepth}, dec.document)
 	if err != nil {
 		return err

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"slices"
 	"strings"
-	"time"
 	"unsafe"
 
 	"github.com/tracejury/tracejury/pipeline/convention"
@@ -15,18 +14,15 @@ import (
 	"github.com/tracejury/tracejury/schema"
 )
 
-// futureMargin is how far beyond as-of a record's time may lie before it is not believed: clocks differ, days do not.
-const futureMargin = 24 * time.Hour
-
 // rowMaker turns decoded records into stored rows: masked, in canonical form, hashed. It is not safe for concurrent use.
 type rowMaker struct {
-	mask   *mask.Masker
-	counts mask.Counts
-	tenant string
-	object string
-	future int64 // times after this are not believed
-	buf    []byte
-	hash   []byte
+	mask    *mask.Masker
+	counts  mask.Counts
+	tenant  string
+	object  string
+	horizon *horizon
+	buf     []byte
+	hash    []byte
 
 	resource     *otlp.Resource // the last one seen, and its stored form
 	resourceAttr []otlp.KeyValue
@@ -48,10 +44,11 @@ func (m *rowMaker) row(rec *otlp.Record, index int64) (schema.Span, convention.R
 		TraceID: rec.TraceID, SpanID: rec.SpanID, ParentSpanID: rec.ParentSpanID,
 		Name: m.text(rec.Name), Kind: rec.Kind, ScopeName: m.text(rec.ScopeName), ScopeVersion: m.text(rec.ScopeVersion),
 		Service: m.service, Status: rec.Status, StatusMessage: m.text(rec.StatusMessage), Severity: m.text(rec.Severity),
-		StartedUnixNano: rec.StartUnixNano, EndedUnixNano: rec.EndUnixNano, TimeQuality: m.quality(rec),
+		StartedUnixNano: rec.StartUnixNano, EndedUnixNano: rec.EndUnixNano, TimeQuality: rec.TimeQuality.String(),
 		Resource: m.resourceJSON, SourceObject: m.object, SourceIndex: index,
 	}
 	row.StartedAt, row.EndedAt = row.StartedUnixNano/1000, row.EndedUnixNano/1000
+	m.horizon.qualify(&row)
 	m.buf = m.buf[:0]
 	if len(attrs) > 0 {
 		m.buf = otlp.AppendAttributes(m.buf, attrs)
@@ -96,16 +93,6 @@ func (m *rowMaker) setResource(r *otlp.Resource) {
 	}
 	m.resourceAttr = masked
 	m.service = strings.Clone(convention.Attributes(masked).Str("service.name"))
-}
-
-func (m *rowMaker) quality(rec *otlp.Record) string {
-	if rec.StartUnixNano == 0 {
-		return otlp.QualityMissing.String()
-	}
-	if rec.StartUnixNano > m.future {
-		return otlp.QualityFuture.String()
-	}
-	return rec.TimeQuality.String()
 }
 
 func (m *rowMaker) text(s string) string {

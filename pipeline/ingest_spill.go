@@ -29,10 +29,10 @@ func (s *spilled) headStrings() [7]*string {
 	return [...]*string{&s.row.Signal, &s.row.TraceID, &s.row.SpanID, &s.row.ParentSpanID, &s.row.Service, &s.own.ID, &s.own.Source}
 }
 
-func (s *spilled) tailStrings() [15]*string {
+func (s *spilled) tailStrings() [16]*string {
 	r := &s.row
 	return [...]*string{&r.Tenant, &r.SessionKey, &r.RecordSHA256, &r.Name, &r.Kind, &r.ScopeName, &r.ScopeVersion, &r.TimeQuality, &r.Status, &r.StatusMessage,
-		&r.Severity, &r.Attributes, &r.Events, &r.Body, &r.SourceObject}
+		&r.Severity, &r.Attributes, &r.Events, &r.Body, &r.SourceObject, &r.TimeQualityThen}
 }
 
 func appendText(dst []byte, s string) []byte {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/tracejury/tracejury/pipeline/session"
 	"github.com/tracejury/tracejury/pipeline/table"
@@ -32,6 +33,15 @@ type lane[T schema.Row[T]] struct {
 	off    bool // the table is not written
 	leaves bool // a stored row leaves for another day
 	idOf   func(*T) (tenant, session string)
+	seen   func(*T) // of every row that is written; nil for none
+}
+
+// write adds a row to what will be.
+func (l *lane[T]) write(row *T) error {
+	if l.seen != nil {
+		l.seen(row)
+	}
+	return l.out.w.Write(row)
 }
 
 // plan is what the lanes need to know of the day.
@@ -57,12 +67,14 @@ func (s *dayStager) stage(ctx context.Context, bm *bucketMerge, d *dayMerge) (er
 	if err != nil {
 		return err
 	}
+	first := int64(0) // time in these spans that lies beyond the horizon
+	s.spans.seen = func(row *schema.Span) { first = earliest(first, bm.run.horizon.beyond(row)) }
 	var tools []schema.Tool // in an order of their own; few and short
 	err = d.spool.each(func(tenant string, id session.Ident, rows []schema.Span) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		built := session.Build(id, tenant, rows, session.Options{AsOf: bm.run.cfg.asOf, Join: bm.run.joinMasked})
+		built := session.Build(id, tenant, rows, session.Options{AsOf: time.Unix(0, bm.run.horizon.until), Join: bm.run.joinMasked})
 		if expired {
 			expireContent(&built)
 		}
@@ -84,6 +96,9 @@ func (s *dayStager) stage(ctx context.Context, bm *bucketMerge, d *dayMerge) (er
 	if err := errors.Join(s.spans.rest(p), s.sessions.rest(p), s.steps.rest(p), s.skills.rest(p)); err != nil {
 		return err
 	}
+	s.m.mu.Lock()
+	bm.run.horizon.note(s.spans.key, first)
+	s.m.mu.Unlock()
 	empty := s.sessions.out.w.Rows() == 0
 	return errors.Join(finish(s.m, p, &s.spans, empty), finish(s.m, p, &s.sessions, empty), finish(s.m, p, &s.steps, empty),
 		finish(s.m, p, &s.skills, empty), finish(s.m, p, &s.tools, empty))
@@ -145,7 +160,7 @@ func (l *lane[T]) put(p plan, rows []T, tenant, key string) error {
 		}
 	}
 	for i := range rows {
-		if err := l.out.w.Write(&rows[i]); err != nil {
+		if err := l.write(&rows[i]); err != nil {
 			return err
 		}
 	}
@@ -159,7 +174,7 @@ func (l *lane[T]) keep(p plan, old *T) error {
 		l.leaves = l.leaves || to != p.dt
 		return nil
 	}
-	return l.out.w.Write(old)
+	return l.write(old)
 }
 
 // rest keeps the stored rows that are left.
@@ -193,7 +208,7 @@ func (l *lane[T]) merge(p plan, rows []T) error {
 				return err
 			}
 		}
-		if err := l.out.w.Write(&rows[i]); err != nil {
+		if err := l.write(&rows[i]); err != nil {
 			return err
 		}
 	}

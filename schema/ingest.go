@@ -70,12 +70,13 @@ type Span struct {
 	Status          string `parquet:"status,optional,dict"`
 	StatusMessage   string `parquet:"status_message,optional"`
 	Severity        string `parquet:"severity,optional,dict"`
-	Attributes      string `parquet:"attributes,optional"` // canonical JSON object
-	Events          string `parquet:"events,optional"`     // canonical JSON array of {name, at_unix_nano, attributes}
-	Body            string `parquet:"body,optional"`       // canonical JSON value of a log's body
-	Resource        string `parquet:"resource,optional"`   // canonical JSON object
-	SourceObject    string `parquet:"source_object,dict"`  // smallest object that carried the record
-	SourceIndex     int64  `parquet:"source_index,delta"`  // its place there, from 0
+	Attributes      string `parquet:"attributes,optional"`             // canonical JSON object
+	Events          string `parquet:"events,optional"`                 // canonical JSON array of {name, at_unix_nano, attributes}
+	Body            string `parquet:"body,optional"`                   // canonical JSON value of a log's body
+	Resource        string `parquet:"resource,optional"`               // canonical JSON object
+	SourceObject    string `parquet:"source_object,dict"`              // smallest object that carried the record
+	SourceIndex     int64  `parquet:"source_index,delta"`              // its place there, from 0
+	TimeQualityThen string `parquet:"time_quality_then,optional,dict"` // of time_quality future: what it will be when --as-of has reached the time
 }
 
 // Session is a row of sessions.
