@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -166,8 +165,6 @@ func LoadConfig(path string) (*Config, error) {
 	return cfg, nil
 }
 
-var unknownField = regexp.MustCompile(`unknown field "([^"]+)"`)
-
 // ParseConfig reads the content of a configuration file.
 func ParseConfig(data []byte) (*Config, error) {
 	cfg := new(Config)
@@ -175,11 +172,7 @@ func ParseConfig(data []byte) (*Config, error) {
 	if err == nil || errors.Is(err, io.EOF) {
 		return cfg, nil
 	}
-	first, _, _ := strings.Cut(yaml.FormatError(err, false, false), "\n")
-	if m := unknownField.FindStringSubmatch(first); m != nil {
-		return nil, fmt.Errorf("%s: %s", first, suggest(m[1], configKeys(reflect.TypeFor[Config]())))
-	}
-	return nil, errors.New(first)
+	return nil, configError(err)
 }
 
 // suggest names the known name that got was probably meant to be, or all of them.

@@ -25,17 +25,31 @@ const (
 type lockHolder struct {
 	Host    string    `json:"host"`
 	PID     int       `json:"pid"`
+	PIDs    string    `json:"pid_namespace,omitempty"` // in which PID means something; containers share host names, not this
 	Started time.Time `json:"started"`
 	Beat    time.Time `json:"beat"`
 }
 
 func (h lockHolder) String() string {
+	if h.PID == 0 {
+		return "a process that left an unreadable " + lockKey
+	}
 	return fmt.Sprintf("process %d on %s since %s", h.PID, h.Host, h.Started.UTC().Format(time.RFC3339))
 }
 
-// dead says that the holder is known to be gone: a process of this host that no longer runs.
+// dead says that the holder is known to be gone: a process of this host, in a namespace that this process sees, that no longer
+// runs.
 func (h lockHolder) dead(host string) bool {
-	return h.Host == host && h.PID > 0 && errors.Is(syscall.Kill(h.PID, 0), syscall.ESRCH)
+	return h.Host == host && h.PIDs == pidNamespace() && h.PID > 0 && errors.Is(syscall.Kill(h.PID, 0), syscall.ESRCH)
+}
+
+// pidNamespace names the set of processes that this one sees; "" where the system has no such thing.
+func pidNamespace() string {
+	ns, err := os.Readlink("/proc/self/ns/pid")
+	if err != nil {
+		return ""
+	}
+	return ns
 }
 
 // lock is the held writer lock of a data root. Its heartbeat cancels the context it handed out if the lock is lost.
@@ -58,7 +72,7 @@ func acquireLock(ctx context.Context, st store.Store, key string, breakLock bool
 		return nil, nil, fmt.Errorf("take lock: %w", err)
 	}
 	now := time.Now().UTC()
-	l := &lock{st: st, key: key, holder: lockHolder{Host: host, PID: os.Getpid(), Started: now, Beat: now}, done: make(chan struct{})}
+	l := &lock{st: st, key: key, holder: lockHolder{Host: host, PID: os.Getpid(), PIDs: pidNamespace(), Started: now, Beat: now}, done: make(chan struct{})}
 	obj, err := st.PutIfAbsent(ctx, key, l.body(), store.PutOptions{ContentType: "application/json"})
 	if errors.Is(err, fs.ErrExist) {
 		obj, err = l.takeOver(ctx, host, breakLock, log)
@@ -87,7 +101,7 @@ func (l *lock) takeOver(ctx context.Context, host string, force bool, log *slog.
 	}
 	var held lockHolder
 	if err := json.Unmarshal(data, &held); err != nil {
-		held = lockHolder{Host: "unknown", Beat: obj.Modified}
+		held = lockHolder{Beat: obj.Modified}
 	}
 	age := time.Since(held.Beat)
 	if !force && age < lockStale && !held.dead(host) {
