@@ -32,12 +32,8 @@ func (d *Decoder) finishRecord() {
 	}
 	start, end := a.start, a.end
 	if r.Signal == SignalLog {
-		if start.nano == 0 && start.quality == QualityOK {
-			if start = a.observed; start.nano != 0 || start.quality != QualityOK {
-				r.ObservedTime = true
-			} else {
-				start = a.other
-			}
+		if start.nano == 0 {
+			start = d.logTime(start)
 		}
 		end = instant{}
 		r.Severity = severityName(r.Severity, a.severity)
@@ -52,6 +48,17 @@ func (d *Decoder) finishRecord() {
 		r.Severity = ""
 	}
 	d.setTimes(start, end)
+}
+
+// logTime is the time of a log whose own is not there, or was negative: the observed one, or that of a field of another name.
+// What was wrong with its own stays said.
+func (d *Decoder) logTime(own instant) instant {
+	t := d.aux.observed
+	if d.rec.ObservedTime = t.nano != 0 || t.quality != QualityOK; !d.rec.ObservedTime {
+		t = d.aux.other
+	}
+	t.quality = max(t.quality, own.quality)
+	return t
 }
 
 // setTimes fills in the times and their common quality, which is that of the worse one.

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -149,20 +148,17 @@ func pdataLog(res pcommon.Resource, scope pcommon.InstrumentationScope, l plog.L
 	return r
 }
 
-// clampTimes is what we promise of times beyond int64, which pdata converts to negative ones.
+// clampTimes is what we promise of times beyond int64, which pdata converts to negative ones, and of times in other units.
 func clampTimes(r *Record) {
 	for _, t := range []*int64{&r.StartUnixNano, &r.EndUnixNano} {
-		if *t < 0 {
-			*t = math.MaxInt64
-		}
+		*t = unsigned(uint64(*t)).nano
 	}
 	if r.EndUnixNano != 0 {
 		r.EndUnixNano = max(r.EndUnixNano, r.StartUnixNano)
 	}
 	for i := range r.Events {
-		if r.Events[i].TimeUnixNano < 0 {
-			r.Events[i].TimeUnixNano = math.MaxInt64
-		}
+		t := &r.Events[i].TimeUnixNano
+		*t = unsigned(uint64(*t)).nano
 	}
 }
 

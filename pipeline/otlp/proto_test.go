@@ -194,3 +194,16 @@ func TestProtoDepth(t *testing.T) {
 		t.Errorf("stats %+v, faults %v", stats, faults)
 	}
 }
+
+// A protobuf's fixed64 holds what its writer took for nanoseconds.
+func TestProtoTimesOfOtherUnits(t *testing.T) {
+	for n, want := range map[uint64]instant{
+		0: {}, 1: {nano: 1}, 1796062752: {nano: 1796062752e9, quality: QualityImprecise}, 1796062752155: {nano: 1796062752155e6, quality: QualityImprecise},
+		1796062752155001: {nano: 1796062752155001e3, quality: QualityImprecise}, 1796062752155001002: {nano: 1796062752155001002},
+		1 << 63: {nano: 1<<63 - 1, quality: QualityClamped}, 99_999_999_999: {nano: 1<<63 - 1, quality: QualityClamped},
+	} {
+		if got := unsigned(n); got != want {
+			t.Errorf("%d: got %+v, want %+v", n, got, want)
+		}
+	}
+}

@@ -18,7 +18,7 @@ type timeUnit int
 const (
 	unitNano  timeUnit = iota // nanoseconds, by the field's name
 	unitMicro                 // microseconds, by the format
-	unitGuess                 // by its size
+	unitGuess                 // seconds, if its size says nothing else
 )
 
 // time reads a time: a number or string of nanoseconds, a float, ISO text, [seconds, nanoseconds], or a JavaScript Long.
@@ -108,7 +108,19 @@ func unsigned(n uint64) instant {
 	if n > math.MaxInt64 {
 		return instant{nano: math.MaxInt64, quality: QualityClamped}
 	}
-	return instant{nano: int64(n)}
+	return whole(int64(n), unitNano)
+}
+
+// whole is the time of a whole number, not negative, in the unit that it was written in.
+func whole(n int64, unit timeUnit) instant {
+	switch scale := scaleOf(float64(n), unit); {
+	case scale == 1 || n == 0:
+		return instant{nano: n}
+	case n > math.MaxInt64/scale:
+		return instant{nano: math.MaxInt64, quality: QualityClamped}
+	default:
+		return instant{nano: n * scale, quality: QualityImprecise}
+	}
 }
 
 // clamp is the time of nanoseconds held in a float.
@@ -122,6 +134,15 @@ func clamp(f float64) instant {
 	return instant{nano: int64(f), quality: QualityImprecise}
 }
 
+// fractional is the time of f units of scale nanoseconds. The whole part is scaled by itself, so that no digit is lost.
+func fractional(f float64, scale int64) instant {
+	n, part := math.Modf(f)
+	if f < 0 || !(n < float64(math.MaxInt64/scale)) {
+		return clamp(f * float64(scale))
+	}
+	return instant{nano: int64(n)*scale + int64(math.Round(part*float64(scale))), quality: QualityImprecise}
+}
+
 func parseTime(s string, unit timeUnit) instant {
 	if s == "" {
 		return instant{}
@@ -130,23 +151,14 @@ func parseTime(s string, unit timeUnit) instant {
 		if n < 0 {
 			return instant{quality: QualityClamped}
 		}
-		scale := scaleOf(float64(n), unit)
-		switch {
-		case scale == 1:
-			return instant{nano: n}
-		case n > math.MaxInt64/scale:
-			return instant{nano: math.MaxInt64, quality: QualityClamped}
-		case n == 0:
-			return instant{}
-		}
-		return instant{nano: n * scale, quality: QualityImprecise}
+		return whole(n, unit)
 	}
 	if n, err := strconv.ParseUint(s, 10, 64); err == nil {
 		return unsigned(n)
 	}
 	if s[0] >= '0' && s[0] <= '9' || s[0] == '-' || s[0] == '.' {
 		if f, err := strconv.ParseFloat(s, 64); err == nil || math.IsInf(f, 0) {
-			return clamp(f * float64(scaleOf(f, unit)))
+			return fractional(f, scaleOf(f, unit))
 		}
 	}
 	for _, layout := range isoLayouts {
@@ -163,17 +175,19 @@ func parseTime(s string, unit timeUnit) instant {
 // isoLayouts are tried in order; a text without zone is taken as UTC.
 var isoLayouts = [...]string{time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999", "2006-01-02T15:04:05.999999999Z0700"}
 
-// scaleOf is the nanoseconds in one unit. Guessed units are those in which the number lies between 1973 and 2286 or so.
+// scaleOf is the nanoseconds in one unit of f. Whatever a field promises, writers put seconds, milliseconds and microseconds
+// into it: its size tells, since no telemetry is older than 1973. What is smaller than any of these counts in the unit that
+// the field has.
 func scaleOf(f float64, unit timeUnit) int64 {
 	switch {
-	case unit == unitMicro:
-		return 1e3
-	case unit == unitNano || f >= 1e17:
+	case f >= 1e17: // 1973
 		return 1
 	case f >= 1e14:
 		return 1e3
 	case f >= 1e11:
 		return 1e6
+	case f >= 1e8:
+		return 1e9
 	}
-	return 1e9
+	return [...]int64{unitNano: 1, unitMicro: 1e3, unitGuess: 1e9}[unit]
 }
