@@ -2,10 +2,12 @@ package convention
 
 import (
 	"encoding/json"
+	"math/bits"
 	"strconv"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // jsonParser reads the trees that encoding/json would, several times faster: message lists are most of what a session is
@@ -174,24 +176,47 @@ func (p *jsonParser) number() (tree, bool) {
 func (p *jsonParser) str() (tree, bool) {
 	p.at++
 	from := p.at
-	for p.at < len(p.s) {
-		switch c := p.s[p.at]; {
-		case c == '"':
-			s := p.s[from:p.at]
-			p.at++
-			if !utf8.ValidString(s) {
-				s = fixed(s)
-			}
-			return s, true
-		case c == '\\':
-			return p.escaped(from)
-		case c < 0x20:
-			return nil, false
-		default:
-			p.at++
+	high := p.plain()
+	if p.at == len(p.s) {
+		return nil, false
+	}
+	switch p.s[p.at] {
+	case '"':
+		s := p.s[from:p.at]
+		p.at++
+		if high && !utf8.ValidString(s) {
+			s = fixed(s)
 		}
+		return s, true
+	case '\\':
+		return p.escaped(from, high)
 	}
 	return nil, false
+}
+
+// plain goes on to the next quote, backslash or control character, or to the end. high says whether there may be a byte on the
+// way that is not ASCII.
+func (p *jsonParser) plain() (high bool) {
+	const ones = 0x0101010101010101
+	s, i := p.s, p.at
+	var seen uint64
+	for i+8 <= len(s) {
+		w := s[i : i+8]
+		x := uint64(w[0]) | uint64(w[1])<<8 | uint64(w[2])<<16 | uint64(w[3])<<24 |
+			uint64(w[4])<<32 | uint64(w[5])<<40 | uint64(w[6])<<48 | uint64(w[7])<<56
+		seen |= x
+		q, b := x^ones*'"', x^ones*'\\'
+		if stop := ((q-ones)&^q | (b-ones)&^b | (x-ones*' ')&^x) & (ones * 0x80); stop != 0 { // the lowest bit is right
+			p.at = i + bits.TrailingZeros64(stop)>>3
+			return seen&(ones*0x80) != 0
+		}
+		i += 8
+	}
+	for ; i < len(s) && s[i] >= ' ' && s[i] != '"' && s[i] != '\\'; i++ {
+		seen |= uint64(s[i])
+	}
+	p.at = i
+	return seen&(ones*0x80) != 0
 }
 
 // fixed replaces each byte that is no UTF-8, as encoding/json does.
@@ -204,31 +229,50 @@ func fixed(s string) string {
 }
 
 // escaped goes on with a string from its first escape.
-func (p *jsonParser) escaped(from int) (tree, bool) {
-	b := make([]byte, 0, 2*(p.at-from)+64)
+func (p *jsonParser) escaped(from int, high bool) (tree, bool) {
+	b := make([]byte, 0, p.rawLength(from))
 	for p.at < len(p.s) {
-		switch c := p.s[p.at]; {
-		case c == '"':
-			b = append(b, p.s[from:p.at]...)
+		b = append(b, p.s[from:p.at]...)
+		switch p.s[p.at] {
+		case '"':
 			p.at++
-			if !utf8.Valid(b) {
+			if high && !utf8.Valid(b) {
 				return fixed(string(b)), true
 			}
-			return string(b), true
-		case c < 0x20:
-			return nil, false
-		case c != '\\':
-			p.at++
-		default:
-			b = append(b, p.s[from:p.at]...)
+			return unsafe.String(unsafe.SliceData(b), len(b)), true // nobody else has b
+		case '\\':
 			var ok bool
 			if b, ok = p.escape(b); !ok {
 				return nil, false
 			}
 			from = p.at
+			if p.plain() {
+				high = true
+			}
+		default:
+			return nil, false
 		}
 	}
 	return nil, false
+}
+
+// rawLength is how many bytes the string that began at from takes as it is written, which is at least what it holds.
+func (p *jsonParser) rawLength(from int) int {
+	for at := p.at; ; {
+		k := strings.IndexByte(p.s[at:], '"')
+		if k < 0 {
+			return len(p.s) - from
+		}
+		at += k
+		back := at
+		for back > from && p.s[back-1] == '\\' {
+			back--
+		}
+		if (at-back)%2 == 0 {
+			return at - from
+		}
+		at++
+	}
 }
 
 func (p *jsonParser) escape(b []byte) ([]byte, bool) {

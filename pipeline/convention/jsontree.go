@@ -1,7 +1,6 @@
 package convention
 
 import (
-	"bytes"
 	"encoding/json"
 	"math"
 	"strconv"
@@ -82,17 +81,6 @@ func structured(v otlp.Value, depth int) tree {
 	default:
 		return nil
 	}
-}
-
-// encodeTree is compact JSON with sorted keys, so that the same arguments told by two instrumentations are equal.
-func encodeTree(t tree) string {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if enc.Encode(t) != nil {
-		return ""
-	}
-	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // field is the member of an object at the first of keys that is present and not null.

@@ -85,7 +85,7 @@ type prefilter struct {
 func newPrefilter(list []anchor) *prefilter {
 	p := &prefilter{buckets: make([][]anchor, 1)}
 	for _, a := range list {
-		h := gramHash(gram(a.lit, a.off))
+		h := gramHash(uint64(gram(a.lit, a.off)))
 		if p.slot[h] == 0 {
 			p.slot[h] = uint8(len(p.buckets))
 			p.buckets = append(p.buckets, nil)
@@ -99,7 +99,8 @@ func gram(s string, i int) uint32 {
 	return uint32(s[i]) | uint32(s[i+1])<<8 | uint32(s[i+2])<<16
 }
 
-func gramHash(g uint32) uint32 { return (g | gramFold) * gramMul >> (32 - gramBits) }
+// gramHash is the slot of the three lowest bytes of w, whatever their case.
+func gramHash(w uint64) uint32 { return (uint32(w)<<8 | gramFold<<8) * gramMul >> (32 - gramBits) }
 
 // scanner looks through one text. Matchers append to spans and return the position from which to go on, or 0.
 type scanner struct {
@@ -110,28 +111,34 @@ type scanner struct {
 	barren     int  // up to here a generic sk- token was looked for in vain
 }
 
-// scan runs the prefilter over the text.
+// scan runs the prefilter over the text: six grams of one word of eight bytes at a time, since most words hold none.
 func (sc *scanner) scan() {
-	s := sc.s
-	if len(s) < 3 {
-		return
-	}
-	slot := &sc.m.filter.slot
-	v := uint32(s[0])<<8 | uint32(s[1])<<16
-	for i := 2; i < len(s); i++ {
-		v = v>>8 | uint32(s[i])<<16
-		id := slot[gramHash(v)]
-		if id == 0 {
+	s, slot := sc.s, &sc.m.filter.slot
+	for i := 0; i+3 <= len(s); {
+		at := i
+		if i+8 <= len(s) {
+			w := word(s, i)
+			if slot[gramHash(w)]|slot[gramHash(w>>8)]|slot[gramHash(w>>16)]|slot[gramHash(w>>24)]|slot[gramHash(w>>32)]|slot[gramHash(w>>40)] == 0 {
+				i += 6
+				continue
+			}
+			for slot[gramHash(w)] == 0 {
+				w >>= 8
+				at++
+			}
+		} else if slot[gramHash(uint64(gram(s, i)))] == 0 {
+			i++
 			continue
 		}
-		if next := sc.hit(id, i-2); next > i-1 {
-			if next+2 >= len(s) {
-				return
-			}
-			i = next + 1
-			v = uint32(s[next])<<8 | uint32(s[next+1])<<16
-		}
+		i = max(at+1, sc.hit(slot[gramHash(uint64(gram(s, at)))], at))
 	}
+}
+
+// word is the eight bytes at i, the first one lowest.
+func word(s string, i int) uint64 {
+	w := s[i : i+8]
+	return uint64(w[0]) | uint64(w[1])<<8 | uint64(w[2])<<16 | uint64(w[3])<<24 |
+		uint64(w[4])<<32 | uint64(w[5])<<40 | uint64(w[6])<<48 | uint64(w[7])<<56
 }
 
 func (sc *scanner) hit(id uint8, at int) (next int) {

@@ -224,10 +224,7 @@ func anyLoose(s string, c byte) bool {
 func hasInvisible(s string) bool {
 	i := 0
 	for ; i+8 <= len(s); i += 8 {
-		w := s[i : i+8]
-		v := uint64(w[0]) | uint64(w[1])<<8 | uint64(w[2])<<16 | uint64(w[3])<<24 |
-			uint64(w[4])<<32 | uint64(w[5])<<40 | uint64(w[6])<<48 | uint64(w[7])<<56
-		if v&0x8080808080808080 != 0 && anyInvisible(s, i, i+8) {
+		if word(s, i)&0x8080808080808080 != 0 && anyInvisible(s, i, i+8) {
 			return true
 		}
 	}

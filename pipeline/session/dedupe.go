@@ -12,34 +12,41 @@ import (
 // with more attributes, the longer one, the one with the greater hash; logs, and spans without ids, are one by record hash.
 // Of equal records the smallest (source_object, source_index) survives. The kept rows come in the order of the table.
 func Dedupe(rows []schema.Span) (kept []schema.Span, dropped int) {
-	byHash := make(map[string]int, len(rows))
+	byHash := make(map[rowKey]int, len(rows))
 	for i := range rows { // equal records first: lineage must not depend on which of them is richer
-		h := rows[i].Signal + "\x00" + rows[i].RecordSHA256
+		h := rowKey{signal: rows[i].Signal, span: rows[i].RecordSHA256}
 		if j, seen := byHash[h]; !seen || earlierSource(&rows[i], &rows[j]) {
 			byHash[h] = i
 		}
 	}
-	bySpan := make(map[string]int, len(byHash))
+	bySpan := make(map[rowKey]*schema.Span, len(byHash))
 	for _, i := range byHash {
 		r := &rows[i]
 		k := spanKey(r)
-		if j, seen := bySpan[k]; !seen || better(r, &rows[j]) {
-			bySpan[k] = i
+		if known, seen := bySpan[k]; !seen || better(r, known) {
+			bySpan[k] = r
 		}
 	}
-	kept = make([]schema.Span, 0, len(bySpan))
-	for _, i := range bySpan {
-		kept = append(kept, rows[i])
+	order := make([]*schema.Span, 0, len(bySpan)) // rows are large: they are moved once
+	for _, r := range bySpan {
+		order = append(order, r)
 	}
-	slices.SortFunc(kept, tableOrder)
+	slices.SortFunc(order, tableOrder)
+	kept = make([]schema.Span, len(order))
+	for i, r := range order {
+		kept[i] = *r
+	}
 	return kept, len(rows) - len(kept)
 }
 
-func spanKey(r *schema.Span) string {
+// rowKey is what two records of one span, or two copies of one record, have in common.
+type rowKey struct{ signal, trace, span string }
+
+func spanKey(r *schema.Span) rowKey {
 	if r.Signal == "log" || r.TraceID == "" || r.SpanID == "" {
-		return r.Signal + "\x00" + r.RecordSHA256
+		return rowKey{signal: r.Signal, span: r.RecordSHA256}
 	}
-	return "span\x01" + r.TraceID + "\x00" + r.SpanID
+	return rowKey{signal: "span", trace: r.TraceID, span: r.SpanID}
 }
 
 func earlierSource(a, b *schema.Span) bool {
@@ -106,7 +113,7 @@ func members(object string) int {
 	return n + 1
 }
 
-func tableOrder(a, b schema.Span) int {
+func tableOrder(a, b *schema.Span) int {
 	return cmp.Or(
 		cmp.Compare(a.Tenant, b.Tenant),
 		cmp.Compare(a.SessionKey, b.SessionKey),

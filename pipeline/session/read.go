@@ -48,9 +48,7 @@ type agentSpan struct {
 
 // read parses the rows, which are without duplicates and in table order, and asks the conventions.
 func read(rows []schema.Span, id Ident) *reading {
-	slices.SortFunc(rows, func(a, b schema.Span) int {
-		return cmp.Or(cmp.Compare(usable(&a), usable(&b)), tableOrder(a, b))
-	})
+	rows = byTime(rows)
 	rd := &reading{rows: rows, spans: map[spanID]int{}, agents: map[spanID]agentSpan{}, services: map[string]bool{}}
 	best := len(convention.All()) + 1
 	ranks := map[string]int{}
@@ -86,6 +84,24 @@ func read(rows []schema.Span, id Ident) *reading {
 	rd.identify(ranks, best)
 	rd.resolveAgents()
 	return rd
+}
+
+// byTime is the rows by the time that can be believed, then in their own order.
+func byTime(rows []schema.Span) []schema.Span {
+	type at struct {
+		time int64
+		row  int
+	}
+	order := make([]at, len(rows))
+	for i := range rows {
+		order[i] = at{usable(&rows[i]), i}
+	}
+	slices.SortFunc(order, func(a, b at) int { return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.row, b.row)) })
+	sorted := make([]schema.Span, len(rows))
+	for i, o := range order {
+		sorted[i] = rows[o.row]
+	}
+	return sorted
 }
 
 // carries notes the best usual key by which a record carries the session's id: traces of one session may have been assigned
