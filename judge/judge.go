@@ -74,6 +74,9 @@ type Request struct {
 	Criteria []Criterion `json:"criteria"` // in the order asked
 	Facts    []Fact      `json:"facts"`
 	Lines    []Line      `json:"lines"` // for judges that are code; a model sees only System and User
+	// ByCode is the reply that code can give, by the evaluator itself; "" where code can tell nothing, or where the rules judge has
+	// rules of its own. A model never sees it.
+	ByCode string `json:"by_code,omitempty"`
 }
 
 // Usage counts the tokens of one call. Nil is unknown.

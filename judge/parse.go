@@ -69,12 +69,18 @@ func ParseRubric(data []byte, name string) (r Rubric, err error) {
 	if err != nil {
 		return Rubric{}, yamlError(name, err)
 	}
-	if len(file.Docs) != 1 || file.Docs[0].Body == nil {
+	switch {
+	case len(file.Docs) == 0, len(file.Docs) == 1 && blankDocument(file.Docs[0].Body):
+		return Rubric{}, &RubricError{Name: name, Message: "is empty: evaluate --print-rubric NAME prints one to start from"}
+	case len(file.Docs) > 1:
 		return Rubric{}, &RubricError{Name: name, Message: fmt.Sprintf("holds %d documents: want one", len(file.Docs))}
 	}
 	root := file.Docs[0].Body
 	if bad := findAlias(root); bad != nil {
 		return Rubric{}, &RubricError{Name: name, Line: line(bad), Message: "anchors, aliases and merge keys are not allowed"}
+	}
+	if err := rubricShape.wrongType(name, "", root); err != nil {
+		return Rubric{}, err
 	}
 	if err := yaml.UnmarshalWithOptions(data, &r, yaml.Strict()); err != nil {
 		return Rubric{}, yamlError(name, err)
@@ -89,6 +95,15 @@ func ParseRubric(data []byte, name string) (r Rubric, err error) {
 		return Rubric{}, err
 	}
 	return r, nil
+}
+
+// blankDocument says that a file holds nothing but comments.
+func blankDocument(body ast.Node) bool {
+	switch body.(type) {
+	case nil, *ast.NullNode, *ast.CommentGroupNode:
+		return true
+	}
+	return false
 }
 
 // SHA256 is the hash of the rubric's canonical JSON: what it means, not how its file is written.
@@ -171,6 +186,12 @@ func (c *checker) rubric(r *Rubric) error {
 		return c.fail("$.criteria", "no criteria")
 	case len(r.Criteria) > maxCriteria:
 		return c.fail("$.criteria", "%d criteria: at most %d are allowed", len(r.Criteria), maxCriteria)
+	case r.Judge.MaxTokens != 0 && (r.Judge.MaxTokens < 256 || r.Judge.MaxTokens > 64_000):
+		return c.fail("$.judge.max_tokens", "judge.max_tokens %d: want 256 to 64000", r.Judge.MaxTokens)
+	case r.Judge.Repeat < 0 || r.Judge.Repeat > 10:
+		return c.fail("$.judge.repeat", "judge.repeat %d: want 1 to 10", r.Judge.Repeat)
+	case r.Pass.MinScore != nil && (*r.Pass.MinScore < 0 || *r.Pass.MinScore > 1):
+		return c.fail("$.pass.min_score", "pass.min_score %v: want 0 to 1", *r.Pass.MinScore)
 	}
 	seen := make(map[string]bool, len(r.Criteria))
 	for i := range r.Criteria {
@@ -276,6 +297,7 @@ var (
 	rubricKeys   = []string{
 		"name", "version", "title", "description", "evaluator", "criteria",
 		"id", "question", "safety", "scale", "weight", "gate", "anchors", "applies_when", "applies_fact",
+		"services", "agents", "judge", "max_tokens", "repeat", "safety_unanimous", "pass", "min_score",
 	}
 )
 

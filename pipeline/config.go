@@ -16,6 +16,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/tracejury/tracejury/judge"
+	"github.com/tracejury/tracejury/judge/evaluator/tooldescription"
 	"github.com/tracejury/tracejury/pipeline/mask"
 	"github.com/tracejury/tracejury/pipeline/store"
 	"github.com/tracejury/tracejury/schema"
@@ -117,8 +118,8 @@ type EvaluateConfig struct {
 	Label       string   `yaml:"label"`
 	Seed        string   `yaml:"seed"`
 	Repeat      int      `yaml:"repeat"`
-	Judge       string   `yaml:"judge"` // several, with commas between them, are a panel
-	Rubric      string   `yaml:"rubric"`
+	Judge       string   `yaml:"judge"`  // several, with commas between them, are a panel
+	Rubric      string   `yaml:"rubric"` // built-in names or files, separated by commas
 	Concurrency int      `yaml:"concurrency"`
 	BudgetUSD   float64  `yaml:"budget_usd"`
 	BudgetCalls int      `yaml:"budget_calls"`
@@ -130,6 +131,15 @@ type EvaluateConfig struct {
 	Prices      []Price  `yaml:"prices"`
 	// SafetyUnanimous makes one not met of a panel or of repeats enough for a criterion of safety.
 	SafetyUnanimous bool `yaml:"safety_unanimous"`
+
+	Rows          string `yaml:"rows"`           // of skills in sessions: skill, invocation
+	Compat        string `yaml:"compat"`         // strands, agentarts
+	Name          string `yaml:"name"`           // the evaluator's tag in tables and reports
+	PromptVersion string `yaml:"prompt_version"` // of the built-in prompts
+	SystemPrompt  string `yaml:"system_prompt"`  // file with a template in place of the built-in one
+	UserPrompt    string `yaml:"user_prompt"`    // likewise
+	Expect        string `yaml:"expect"`         // file with what tasks should have made agents do
+	MaxTools      int    `yaml:"max_tools"`      // of one server, the first by name
 }
 
 // Price is one line of the dated price table: dollars per million tokens.
@@ -265,9 +275,8 @@ func (c *Config) completeEvaluate() {
 	}
 	def(&e.Days, 7)
 	def(&e.Sample, 20)
-	def(&e.Repeat, 1)
 	def(&e.Judge, "rules")
-	def(&e.Rubric, "session")
+	def(&e.MaxTools, tooldescription.MaxTools)
 	def(&e.Concurrency, 16)
 	def(&e.MaxTokens, 4096)
 	def(&e.MaxAttempts, 6)

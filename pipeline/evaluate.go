@@ -12,10 +12,6 @@ import (
 
 	"github.com/tracejury/tracejury/judge"
 	"github.com/tracejury/tracejury/judge/evaluator"
-	"github.com/tracejury/tracejury/judge/evaluator/invocation"
-	"github.com/tracejury/tracejury/judge/evaluator/session"
-	"github.com/tracejury/tracejury/judge/evaluator/skillfollowing"
-	"github.com/tracejury/tracejury/judge/evaluator/skillselection"
 	"github.com/tracejury/tracejury/judge/model"
 	"github.com/tracejury/tracejury/judge/transcript"
 	"github.com/tracejury/tracejury/pipeline/mask"
@@ -26,11 +22,14 @@ import (
 // EvaluateOptions are the flags of one evaluation that are not configuration.
 type EvaluateOptions struct {
 	DryRun bool // print the sample, the calls and the cost to expect
+
+	given *given // nil: sessions are drawn from the tables
 }
 
 // EvaluateSummary is what an evaluation reports.
 type EvaluateSummary struct {
 	RunID        string         `json:"run_id"`
+	Noun         string         `json:"noun"` // of what is sampled: session, tool, skill package
 	State        string         `json:"state"`
 	Judge        string         `json:"judge"`
 	Offline      bool           `json:"offline"`
@@ -84,14 +83,13 @@ func Evaluate(ctx context.Context, cfg *Config, opts EvaluateOptions, log *slog.
 	if err := e.open(ctx); err != nil {
 		return nil, err
 	}
-	eligible, left, err := e.findEligible(ctx)
+	eligible, sample, left, err := e.candidates(ctx)
 	if err != nil {
 		return nil, err
 	}
-	sample := drawSample(eligible, cfg.Evaluate.Seed, cfg.Evaluate.Sample)
 	e.runID = runID(cfg.asOf, e.identify(sample))
-	e.sum = EvaluateSummary{RunID: e.runID, Judge: cfg.Evaluate.Judge, Offline: e.offline(), Window: [2]string{e.window.from, e.window.to},
-		Eligible: len(eligible), LeftOut: left, Sampled: len(sample), DryRun: opts.DryRun, UngradedBy: map[string]int{}}
+	e.sum = EvaluateSummary{RunID: e.runID, Noun: e.noun(), Judge: cfg.Evaluate.Judge, Offline: e.offline(), Window: [2]string{e.window.from, e.window.to},
+		Eligible: eligible, LeftOut: left, Sampled: len(sample), DryRun: opts.DryRun, UngradedBy: map[string]int{}}
 	if done, err := e.alreadyDone(ctx); err != nil || done {
 		return &e.sum, errors.Join(err, e.stateError())
 	}
@@ -113,7 +111,7 @@ func (e *evaluateRun) open(ctx context.Context) error {
 		return usagef("--days %d: want 1 to %d (limits.max_days)", c.Days, e.cfg.Limits.MaxDays)
 	case c.Sample < 1 || c.Sample > e.cfg.Limits.MaxSample:
 		return usagef("--sample %d: want 1 to %d (limits.max_sample)", c.Sample, e.cfg.Limits.MaxSample)
-	case c.Repeat < 1 || c.Repeat > 10:
+	case c.Repeat < 0 || c.Repeat > 10:
 		return usagef("--repeat %d: want 1 to 10", c.Repeat)
 	case c.Concurrency < 1:
 		return usagef("--concurrency %d: want at least 1", c.Concurrency)
@@ -125,6 +123,7 @@ func (e *evaluateRun) open(ctx context.Context) error {
 	if err := e.openEvaluators(); err != nil {
 		return err
 	}
+	e.judgeOptions()
 	if err := e.openPanel(ctx); err != nil {
 		return err
 	}
@@ -135,6 +134,10 @@ func (e *evaluateRun) open(ctx context.Context) error {
 	}
 	if w := e.unpriced(); c.BudgetUSD > 0 && len(w) > 0 {
 		return &ExitError{Code: ExitUsage, Err: fmt.Errorf("--budget-usd cannot be kept: %s", w[0]), Hint: "add the price to evaluate.prices, or use --budget-calls"}
+	}
+	if e.opts.given != nil && !e.opts.given.tables {
+		e.root, err = e.newRoot(ctx)
+		return err
 	}
 	if e.root, err = openRoot(ctx, e.cfg, e.log); err != nil {
 		return err
@@ -150,53 +153,6 @@ func (e *evaluateRun) open(ctx context.Context) error {
 	return nil
 }
 
-// openEvaluators makes the evaluators of --evaluators, in order of their names and each once.
-func (e *evaluateRun) openEvaluators() error {
-	names := slices.Clone(e.cfg.Evaluate.Evaluators)
-	slices.Sort(names)
-	for _, name := range slices.Compact(names) {
-		ev, err := e.newEvaluator(name)
-		if err != nil {
-			return err
-		}
-		e.parts = append(e.parts, &part{evaluator: ev, version: ev.Version()})
-	}
-	return nil
-}
-
-// sessionEvaluators are the evaluators of sessions, by their names on the command line.
-var sessionEvaluators = []string{"session", "skill-following", "skill-selection"}
-
-// newEvaluator makes one evaluator by its name on the command line. --rubric is the session evaluator's; the others have their own.
-func (e *evaluateRun) newEvaluator(name string) (evaluator.Evaluator, error) {
-	if !slices.Contains(sessionEvaluators, name) {
-		return nil, usagef("--evaluators %q: no such evaluator: %s", name, suggest(name, sessionEvaluators))
-	}
-	file := strings.ReplaceAll(name, "-", "_")
-	if name == "session" {
-		file = e.cfg.Evaluate.Rubric
-	}
-	rubric, err := loadRubric(file)
-	if err != nil {
-		return nil, err
-	}
-	masked := func(s string) string { return e.mask.String(s, nil) }
-	skill := invocation.Options{Mask: masked, MaskVersion: e.mask.Version(), MaxTokens: e.cfg.Evaluate.MaxTokens}
-	var ev evaluator.Evaluator
-	switch name {
-	case "session":
-		ev, err = session.New(rubric, session.Options{Mask: masked, MaskVersion: e.mask.Version(), MaxTokens: e.cfg.Evaluate.MaxTokens})
-	case "skill-selection":
-		ev, err = skillselection.New(rubric, skill)
-	case "skill-following":
-		ev, err = skillfollowing.New(rubric, skill)
-	}
-	if err != nil {
-		return nil, usagef("--rubric: %w", err)
-	}
-	return ev, nil
-}
-
 func (e *evaluateRun) identify(sample []candidate) runIdentity {
 	id := runIdentity{Schema: schema.Version, Judge: e.panel[0].identity, MaxTokens: e.cfg.Evaluate.MaxTokens, Unanimous: e.cfg.Evaluate.SafetyUnanimous,
 		MaskVersion: e.mask.Version(), WindowFrom: e.window.from, WindowTo: e.window.to, Service: e.cfg.Evaluate.Service, Agent: e.cfg.Evaluate.Agent,
@@ -208,7 +164,7 @@ func (e *evaluateRun) identify(sample []candidate) runIdentity {
 		id.Evaluators = append(id.Evaluators, identityOf(p.version))
 	}
 	for _, c := range sample {
-		id.Sample = append(id.Sample, [2]string{c.row.SessionKey, c.row.Revision})
+		id.Sample = append(id.Sample, c.pair())
 	}
 	return id
 }
@@ -250,7 +206,7 @@ func (e *evaluateRun) stateError() error {
 			return &ExitError{Code: ExitService, Err: fmt.Errorf("the judge service failed for %d of %d subjects of run %s%s", s.Ungraded, s.Graded+s.Ungraded, s.RunID, s.causes()),
 				Hint: "run the same command again when the service is back; what was answered is not asked again"}
 		}
-		return &ExitError{Code: ExitPartial, Err: fmt.Errorf("run %s is partial: %d of %d sampled sessions were not attempted", s.RunID, s.NotAttempted, s.Sampled),
+		return &ExitError{Code: ExitPartial, Err: fmt.Errorf("run %s is partial: %d of %d sampled %s were not attempted", s.RunID, s.NotAttempted, s.Sampled, plural(s.Noun)),
 			Hint: "run the same command again to go on; what was answered is not asked again"}
 	}
 	return nil
@@ -277,7 +233,7 @@ func (e *evaluateRun) forecast(ctx context.Context, sample []candidate) error {
 			for _, q := range e.questions(i, &sample[i], subjects[n]) {
 				item, _, err := q.part.evaluator.Item(q.subject, "00000000")
 				if err != nil && !errors.Is(err, transcript.ErrTooLong) {
-					return fmt.Errorf("render session %s: %w", q.subject.ID, err)
+					return fmt.Errorf("render %s: %w", q.subject.ID, err)
 				}
 				if item == nil {
 					continue
@@ -314,7 +270,7 @@ const (
 // noResult says why the run has no result.
 func (e *evaluateRun) noResult() string {
 	if e.sum.Eligible == 0 {
-		return fmt.Sprintf("run %s has no result: no eligible session from %s to %s", e.runID, e.window.from, e.window.to)
+		return fmt.Sprintf("run %s has no result: no eligible %s from %s to %s", e.runID, e.sum.Noun, e.window.from, e.window.to)
 	}
 	return fmt.Sprintf("run %s has no result: %d of %d subjects could not be graded (more than 10 %%)", e.runID, e.sum.Ungraded, e.sum.Graded+e.sum.Ungraded)
 }

@@ -57,7 +57,7 @@ func (e *evaluateRun) commit(ctx context.Context, led *ledger.Ledger, sample []c
 		return err
 	}
 	if stop.reason == stopService {
-		return &ExitError{Code: ExitService, Err: fmt.Errorf("judging stopped after %d of %d sessions: %w", attempted, len(sample), errors.New(e.maskText(stop.err.Error()))), Hint: serviceHint(stop.err)}
+		return &ExitError{Code: ExitService, Err: fmt.Errorf("judging stopped after %d of %d %s: %w", attempted, len(sample), plural(e.sum.Noun), errors.New(e.maskText(stop.err.Error()))), Hint: serviceHint(stop.err)}
 	}
 	if e.sum.State == "finished" || e.sum.State == "no_result" {
 		e.sealRun(led)
@@ -119,7 +119,7 @@ func serviceHint(err error) string {
 func sampleHash(sample []candidate) string {
 	pairs := make([][2]string, len(sample))
 	for i := range sample {
-		pairs[i] = [2]string{sample[i].row.SessionKey, sample[i].row.Revision}
+		pairs[i] = sample[i].pair()
 	}
 	return hashJSON(pairs)
 }

@@ -328,7 +328,7 @@ func (j *judging) reply(ctx context.Context, s *seat, p *part, item *evaluator.I
 	var text string
 	var logErr error
 	_, err := s.caller.Do(ctx, req, func(a model.Attempt) {
-		rec := j.record(s, key, item, req, repair, a)
+		rec := j.record(s, p, key, item, req, repair, a)
 		if ctx.Err() != nil && a.Err != nil {
 			rec.State = ledger.StateAttempt // cut by the interrupt, whatever it looks like
 		}
@@ -362,8 +362,8 @@ func (j *judging) key(s *seat, p *part, item *evaluator.Item, req *judge.Request
 	return ledger.Key(k)
 }
 
-func (j *judging) record(s *seat, key string, item *evaluator.Item, req *judge.Request, repair int, a model.Attempt) ledger.Record {
-	rec := ledger.Record{Key: key, RequestSHA256: key, Question: model.QuestionSHA256(req), Evaluator: req.Evaluator, Subject: item.Subject, Repeat: req.Repeat, Repair: repair, Attempt: a.Number,
+func (j *judging) record(s *seat, p *part, key string, item *evaluator.Item, req *judge.Request, repair int, a model.Attempt) ledger.Record {
+	rec := ledger.Record{Key: key, RequestSHA256: key, Question: model.QuestionSHA256(req), Evaluator: p.version.Evaluator, Subject: item.Subject, Repeat: req.Repeat, Repair: repair, Attempt: a.Number,
 		Model: s.identity.Model, Mode: s.identity.Mode, StopReason: a.StopReason, Usage: a.Usage, LatencyMicros: a.Latency.Microseconds(), ErrorClass: a.Class}
 	switch {
 	case a.Err == nil:

@@ -96,8 +96,11 @@ func nonce(key []byte, runID, evaluator, subject string) string {
 }
 
 func (e *evaluateRun) planOne(ctx context.Context, q *question, nonce string) error {
+	if q.ballots != nil {
+		return nil // taken over from an earlier run
+	}
 	item, answers, err := q.part.evaluator.Item(q.subject, nonce)
-	q.subject.Session, q.subject.Steps, q.subject.Skills = nil, nil, nil
+	q.subject = withoutContent(q.subject)
 	if errors.Is(err, transcript.ErrTooLong) {
 		// Not a failure of the run: this subject does not fit a judge.
 		item, answers, err = nil, ungradedAnswers(q.part.version.Rubric.Criteria, judge.ClassOverflow), nil
@@ -121,6 +124,9 @@ func (e *evaluateRun) planOne(ctx context.Context, q *question, nonce string) er
 // walk reads the steps and skills of the sampled sessions object by object, in the order of their keys, and gives each object's to
 // visit with their places in the sample.
 func (e *evaluateRun) walk(ctx context.Context, sample []candidate, visit func(places []int, subjects []evaluator.Subject) error) error {
+	if e.opts.given != nil {
+		return visitGiven(sample, visit)
+	}
 	byObject := map[string][]int{}
 	for i, c := range sample {
 		rest := strings.TrimPrefix(c.key, schema.Sessions.Name)

@@ -49,7 +49,7 @@ func (e *evaluateRun) rowsOf(p *part, questions []question) runRows {
 		g := p.evaluator.Grade(final)
 		row := schema.Grade{RunID: e.runID, Evaluator: p.version.Evaluator, Subject: r.subject.ID, Tenant: r.candidate.row.Tenant, SubjectKind: r.subject.Kind,
 			SessionKey: r.candidate.row.SessionKey, SubjectRevision: r.subject.Revision, Dt: r.candidate.dt, Service: r.candidate.row.Service,
-			Agent: r.candidate.row.Agent, Harness: r.candidate.row.Harness, Skill: r.subject.Skill, State: "graded", UngradedReason: g.Reason, Pass: g.Pass, Safe: g.Safe,
+			Agent: r.candidate.row.Agent, Harness: r.candidate.row.Harness, Skill: r.subject.Skill, Server: server(&r.subject), Tool: tool(&r.subject), State: "graded", UngradedReason: g.Reason, Pass: g.Pass, Safe: g.Safe,
 			Score: g.Score, Grade: g.Letter, Undecided: g.Undecided}
 		if g.Graded {
 			out.graded++
@@ -92,7 +92,7 @@ func (e *evaluateRun) addBallot(out *runRows, r *question, safety map[string]boo
 			RunID: e.runID, Evaluator: v.Evaluator, Subject: r.subject.ID, Criterion: a.Criterion, Item: a.Item, Repeat: k.repeat,
 			JudgeModel: k.model, Vote: k.vote, Tenant: r.candidate.row.Tenant, SubjectKind: r.subject.Kind,
 			SessionKey: r.candidate.row.SessionKey, SubjectRevision: r.subject.Revision, SpanID: r.subject.SpanID, Service: r.candidate.row.Service,
-			Agent: r.candidate.row.Agent, Harness: r.candidate.row.Harness, Skill: r.subject.Skill, Safety: safety[a.Criterion], Verdict: string(a.Verdict),
+			Agent: r.candidate.row.Agent, Harness: r.candidate.row.Harness, Skill: r.subject.Skill, Server: server(&r.subject), Tool: tool(&r.subject), Safety: safety[a.Criterion], Verdict: string(a.Verdict),
 			Label: a.Label, Score: a.Score, Pass: a.Pass, Coverage: a.Coverage, EvidenceSteps: int32s(a.EvidenceSteps), Findings: a.Findings,
 			UngradedReason: a.Reason, JudgeMode: k.mode, PromptVersion: v.PromptVersion, PromptSHA256: v.PromptSHA256,
 			RubricSHA256: v.RubricSHA256, RenderingSHA256: r.rendering,

@@ -30,11 +30,20 @@ func newWindow(asOf time.Time, days int) window {
 
 func (w window) holds(dt string) bool { return dt >= w.from && dt <= w.to }
 
-// candidate is a session of the window.
+// candidate is a session of the window, or a subject that was given.
 type candidate struct {
-	row schema.Session
-	dt  string
-	key string // object of sessions that holds it
+	row   schema.Session // of a given subject, what groups it: tenant, service
+	dt    string
+	key   string // object of sessions that holds it
+	given *evaluator.Subject
+}
+
+// pair is what of a candidate enters the run id: what it is, and which revision of it.
+func (c *candidate) pair() [2]string {
+	if c.given != nil {
+		return [2]string{c.given.ID, c.given.Revision}
+	}
+	return [2]string{c.row.SessionKey, c.row.Revision}
 }
 
 // whyNot says why a session cannot be judged, "" if it can.

@@ -38,8 +38,11 @@ func loadRubric(name string) (judge.Rubric, error) {
 	return r, nil
 }
 
-// PrintRubric writes the file of a built-in rubric.
+// PrintRubric writes the file of a built-in rubric; of the name list, what there is.
 func PrintRubric(w io.Writer, name string) error {
+	if name == "list" {
+		return listRubrics(w)
+	}
 	data, err := judge.BuiltinFile(name)
 	if err != nil {
 		return usagef("--print-rubric %q: no such built-in rubric: %s", name, suggest(name, judge.BuiltinNames()))

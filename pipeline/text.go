@@ -85,12 +85,14 @@ func (s *ExportSummary) WriteText(w io.Writer) {
 // WriteText prints the summary for a person.
 func (s *EvaluateSummary) WriteText(w io.Writer) {
 	fmt.Fprintf(w, "run       %s (%s)\n", s.RunID, s.State)
-	fmt.Fprintf(w, "window    %s to %s\n", s.Window[0], s.Window[1])
+	if s.Window[0] != "" {
+		fmt.Fprintf(w, "window    %s to %s\n", s.Window[0], s.Window[1])
+	}
 	left := map[string]int64{}
 	for k, n := range s.LeftOut {
 		left[k] = int64(n)
 	}
-	fmt.Fprintf(w, "sessions  %d eligible, %d sampled%s\n", s.Eligible, s.Sampled, parens(byName(left, "left out: ")))
+	fmt.Fprintf(w, "%-9s %d eligible, %d sampled%s\n", plural(s.Noun), s.Eligible, s.Sampled, parens(byName(left, "left out: ")))
 	if s.DryRun {
 		fmt.Fprintf(w, "dry run   %d calls, about %d input tokens%s; nothing was asked\n", s.Calls, s.InputTokens, dollars(", about ", s.CostMicroUSD))
 		return
@@ -99,7 +101,7 @@ func (s *EvaluateSummary) WriteText(w io.Writer) {
 	for k, n := range s.UngradedBy {
 		why[k] = int64(n)
 	}
-	fmt.Fprintf(w, "graded    %d subjects, %d ungraded%s, %d sessions not attempted\n", s.Graded, s.Ungraded, parens(byName(why, "")), s.NotAttempted)
+	fmt.Fprintf(w, "graded    %d subjects, %d ungraded%s, %d %s not attempted\n", s.Graded, s.Ungraded, parens(byName(why, "")), s.NotAttempted, plural(s.Noun))
 	if s.Already {
 		fmt.Fprintln(w, "calls     none: this run was finished before")
 	} else {

@@ -3,6 +3,7 @@ package model
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tracejury/tracejury/judge"
@@ -24,7 +25,12 @@ func otherRules(req *judge.Request) (judge.Reply, error) {
 	case "tool_description":
 		out = toolReply(req)
 	default:
-		return judge.Reply{}, noRules(fmt.Errorf("the rules judge cannot answer the evaluator %q", req.Evaluator))
+		if req.ByCode != "" {
+			return judge.Reply{Text: req.ByCode, StopReason: "end_turn"}, nil
+		}
+		if out = unclearReply(req.Schema); out == nil {
+			return judge.Reply{}, noRules(fmt.Errorf("code cannot tell, and the schema of the evaluator %q has no %s", req.Evaluator, ruleUnclear))
+		}
 	}
 	text, err := json.Marshal(out)
 	if err != nil {
@@ -34,6 +40,53 @@ func otherRules(req *judge.Request) (judge.Reply, error) {
 		return judge.Reply{}, noRules(fmt.Errorf("code cannot tell, and the evaluator %s takes no %s", req.Evaluator, ruleUnclear))
 	}
 	return judge.Reply{Text: string(text), StopReason: "end_turn"}, nil
+}
+
+// unclearReply is a reply of a schema that says unclear and nothing else; nil where the schema has no word for it. It is the answer to
+// evaluators whose questions code knows nothing of.
+func unclearReply(schema string) any {
+	var s replySchema
+	if json.Unmarshal([]byte(schema), &s) != nil {
+		return nil
+	}
+	said := false
+	out := s.unclear(&said)
+	if !said {
+		return nil
+	}
+	return out
+}
+
+// replySchema is what evaluators use of JSON Schema.
+type replySchema struct {
+	Type       string                 `json:"type"`
+	Enum       []string               `json:"enum"`
+	Properties map[string]replySchema `json:"properties"`
+}
+
+func (s *replySchema) unclear(said *bool) any {
+	switch s.Type {
+	case "object":
+		o := make(map[string]any, len(s.Properties))
+		for k, p := range s.Properties {
+			o[k] = p.unclear(said)
+		}
+		return o
+	case "array":
+		return []any{}
+	case "integer", "number":
+		return 0
+	case "boolean":
+		return false
+	}
+	switch {
+	case slices.Contains(s.Enum, ruleUnclear):
+		*said = true
+		return ruleUnclear
+	case len(s.Enum) > 0:
+		return s.Enum[0]
+	}
+	return "Code cannot tell: it needs a model."
 }
 
 func noRules(err error) error {

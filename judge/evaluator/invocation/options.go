@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/tracejury/tracejury/judge/evaluator"
 	"github.com/tracejury/tracejury/judge/evaluator/prompt"
 	"github.com/tracejury/tracejury/judge/transcript"
 )
@@ -18,6 +19,12 @@ type Options struct {
 	Mask        func(string) string // nil shows text as it was stored
 	MaskVersion string              // names what Mask does
 	MaxTokens   int                 // of a reply; 0 leaves it to the evaluator
+	Prompts     evaluator.Prompts
+}
+
+// OptionsOf takes what a run says of evaluators of skills.
+func OptionsOf(o evaluator.Options) Options {
+	return Options{Mode: Mode(o.Rows), Compat: o.Compat, Mask: o.Mask, MaskVersion: o.MaskVersion, MaxTokens: o.MaxTokens, Prompts: o.Prompts}
 }
 
 // Rendering is how a session is shown, beside a block of data of that many bytes.

@@ -6,12 +6,14 @@ package prompt
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"text/template"
@@ -20,7 +22,7 @@ import (
 	"github.com/tracejury/tracejury/judge/evaluator"
 )
 
-// Version of the templates.
+// Version is that of the newest templates.
 const Version = "v0"
 
 //go:embed prompts/v0/*.tmpl
@@ -28,42 +30,78 @@ var shared embed.FS
 
 // Set is the two templates of one evaluator.
 type Set struct {
-	System *template.Template // the stable prefix of every request
-	User   *template.Template // one subject
-	SHA256 string             // of both and of what they share
+	System  *template.Template // the stable prefix of every request
+	User    *template.Template // one subject
+	SHA256  string             // of both and of what they share
+	Version string             // v0; with an override v0+system, v0+user or v0+system+user
 }
 
-// Load reads prompts/<Version>/system<suffix>.tmpl and user<suffix>.tmpl of an evaluator. Both may use the template "fence":
-// what every judge is told about untrusted data.
-func Load(files fs.FS, suffix string) (*Set, error) {
+// Load reads prompts/<version>/system<suffix>.tmpl and user<suffix>.tmpl of an evaluator, or takes what over has in their place. Both
+// may use the template "fence": what every judge is told about untrusted data.
+func Load(files fs.FS, suffix string, over evaluator.Prompts) (*Set, error) {
+	version := cmp.Or(over.Version, Version)
 	common, err := fs.ReadFile(shared, path.Join("prompts", Version, "fence"+suffix+".tmpl"))
 	if err != nil {
 		return nil, fmt.Errorf("read prompt: %w", err)
 	}
-	texts := []string{string(common)}
-	parsed := make([]*template.Template, 2)
-	for i, name := range []string{"system", "user"} {
-		text, err := fs.ReadFile(files, path.Join("prompts", Version, name+suffix+".tmpl"))
-		if err != nil {
-			return nil, fmt.Errorf("read prompt: %w", err)
-		}
-		t, err := template.New(name).Option("missingkey=error").Parse(string(text))
-		if err != nil {
-			return nil, fmt.Errorf("parse prompt: %w", err)
-		}
-		if _, err := t.New("fence").Parse(string(common)); err != nil {
-			return nil, fmt.Errorf("parse prompt: %w", err)
-		}
-		parsed[i] = t
-		texts = append(texts, string(text))
+	if known := versions(files); !slices.Contains(known, version) {
+		return nil, fmt.Errorf("prompt version %q: there is %s", version, Or(known))
 	}
-	return &Set{System: parsed[0], User: parsed[1], SHA256: Hash(texts...)}, nil
+	set := &Set{Version: version}
+	texts := []string{string(common)}
+	for _, part := range []struct {
+		name, own string
+		into      **template.Template
+	}{{"system", over.System, &set.System}, {"user", over.User, &set.User}} {
+		where := path.Join("prompts", version, part.name+suffix+".tmpl")
+		text := part.own
+		if text == "" {
+			b, err := fs.ReadFile(files, where)
+			if err != nil {
+				return nil, fmt.Errorf("read prompt: %w", err)
+			}
+			text = string(b)
+		} else {
+			where = part.name
+			set.Version += "+" + part.name
+		}
+		if *part.into, err = parse(where, text, string(common)); err != nil {
+			return nil, err
+		}
+		texts = append(texts, text)
+	}
+	set.SHA256 = Hash(texts...)
+	return set, nil
 }
 
-// Version is what identifies an evaluator with these prompts. rendering is the hash of how it shows its subjects.
-func (s *Set) Version(name, kind string, rubric judge.Rubric, schema, rendering string) evaluator.Version {
+func parse(name, text, common string) (*template.Template, error) {
+	t, err := template.New(path.Base(name)).Option("missingkey=error").Parse(text)
+	if err == nil {
+		_, err = t.New("fence").Parse(common)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("parse prompt %s: %w", name, err)
+	}
+	return t, nil
+}
+
+// versions are those of an evaluator's folders, oldest first.
+func versions(files fs.FS) []string {
+	entries, err := fs.ReadDir(files, "prompts")
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, e := range entries {
+		out = append(out, e.Name())
+	}
+	return out
+}
+
+// Identify is what identifies an evaluator with these prompts. rendering is the hash of how it shows its subjects.
+func (s *Set) Identify(name, kind string, rubric judge.Rubric, schema, rendering string) evaluator.Version {
 	return evaluator.Version{
-		Evaluator: name, Kind: kind, PromptVersion: Version, PromptSHA256: s.SHA256, Rubric: rubric, RubricSHA256: rubric.SHA256(),
+		Evaluator: name, Kind: kind, PromptVersion: s.Version, PromptSHA256: s.SHA256, Rubric: rubric, RubricSHA256: rubric.SHA256(),
 		SchemaSHA256: Hash(schema), Rendering: rendering,
 	}
 }

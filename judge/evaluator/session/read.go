@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -53,8 +54,12 @@ func (e *Evaluator) Read(req *judge.Request, text string) ([]judge.Answer, error
 	var missing []string
 	for _, c := range e.rubric.Criteria {
 		a, ok := r.answers[c.ID]
-		if !ok {
+		switch {
+		case ok:
+		case slices.ContainsFunc(req.Criteria, func(asked judge.Criterion) bool { return asked.ID == c.ID }):
 			missing = append(missing, c.ID)
+		default:
+			a = forOthers(c.ID)
 		}
 		out = append(out, a)
 	}
@@ -235,12 +240,37 @@ func (e *Evaluator) Grade(answers []judge.Answer) evaluator.Grade {
 	if applicable == 0 {
 		return g // nothing applied: neither passed nor failed
 	}
+	if r := e.rubric.Pass; r.MinScore != nil {
+		g.Score, pass = e.weighted(byID, *r.MinScore)
+	}
 	g.Pass = &pass
 	if anySafety {
 		g.Safe = &safe
 	}
 	g.Undecided = decided == 0
 	return g
+}
+
+// weighted is the weighted share of criteria met among those that are met or not met, and whether it is enough and every gate holds.
+// Nothing decided has no score and fails nothing.
+func (e *Evaluator) weighted(answers map[string]judge.Answer, least float64) (score *float64, pass bool) {
+	met, all, gates := 0, 0, true
+	for _, c := range e.rubric.Criteria {
+		w := cmp.Or(c.Weight, 1)
+		switch answers[c.ID].Verdict {
+		case judge.Met:
+			met += w
+			all += w
+		case judge.NotMet:
+			all += w
+			gates = gates && !c.Gate
+		}
+	}
+	if all == 0 {
+		return nil, true
+	}
+	share := float64(met) / float64(all)
+	return &share, share >= least && gates
 }
 
 func clip(s string) string {

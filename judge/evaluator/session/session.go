@@ -8,9 +8,7 @@ package session
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
 	"embed"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -19,14 +17,12 @@ import (
 
 	"github.com/tracejury/tracejury/judge"
 	"github.com/tracejury/tracejury/judge/evaluator"
+	"github.com/tracejury/tracejury/judge/evaluator/prompt"
 	"github.com/tracejury/tracejury/judge/transcript"
 )
 
 // Name of the evaluator.
 const Name = "session"
-
-// PromptVersion of the templates below prompts.
-const PromptVersion = "v0"
 
 //go:embed prompts/v0/*.tmpl
 var prompts embed.FS
@@ -38,6 +34,7 @@ type Options struct {
 	Mask        func(string) string // nil shows text as it was stored
 	MaskVersion string              // names what Mask does
 	MaxTokens   int                 // of a reply; 0 means 8192: room for thinking
+	Prompts     evaluator.Prompts
 }
 
 // Evaluator asks a rubric about sessions.
@@ -71,31 +68,18 @@ func New(rubric judge.Rubric, opts Options) (*Evaluator, error) {
 	}
 	opts.MaxTokens = cmp.Or(opts.MaxTokens, 8192)
 	e := &Evaluator{rubric: rubric, opts: opts, schema: replySchema(rubric)}
-	systemText, err := prompts.ReadFile("prompts/" + PromptVersion + "/system.tmpl")
+	set, err := prompt.Load(prompts, "", opts.Prompts)
 	if err != nil {
-		return nil, fmt.Errorf("session evaluator: read prompt: %w", err)
+		return nil, fmt.Errorf("session evaluator: %w", err)
 	}
-	userText, err := prompts.ReadFile("prompts/" + PromptVersion + "/user.tmpl")
-	if err != nil {
-		return nil, fmt.Errorf("session evaluator: read prompt: %w", err)
-	}
-	system, err := template.New("system").Parse(string(systemText))
-	if err != nil {
-		return nil, fmt.Errorf("session evaluator: parse prompt: %w", err)
-	}
-	if e.user, err = template.New("user").Parse(string(userText)); err != nil {
-		return nil, fmt.Errorf("session evaluator: parse prompt: %w", err)
-	}
-	if e.system, err = execute(system, struct {
+	e.user = set.User
+	if e.system, err = execute(set.System, struct {
 		Schema string
 		Rubric judge.Rubric
 	}{e.schema, rubric}); err != nil {
 		return nil, err
 	}
-	e.version = evaluator.Version{
-		Evaluator: Name, Kind: "session", PromptVersion: PromptVersion, PromptSHA256: hash(string(systemText), string(userText)),
-		Rubric: rubric, RubricSHA256: rubric.SHA256(), SchemaSHA256: hash(e.schema), Rendering: e.rendering("").SettingsSHA256(),
-	}
+	e.version = set.Identify(Name, "session", rubric, e.schema, e.rendering("").SettingsSHA256())
 	return e, nil
 }
 
@@ -110,6 +94,7 @@ func (e *Evaluator) rendering(nonce string) transcript.Options {
 const (
 	LabelNoSteps        = "no_steps"
 	LabelContentMissing = "content_missing"
+	LabelForOthers      = "for_other_services" // the criterion is for other services or agents
 )
 
 // Item renders a session and asks the rubric about it. A session without steps is not asked about: not applicable, or
@@ -125,7 +110,10 @@ func (e *Evaluator) Item(s evaluator.Subject, nonce string) (*evaluator.Item, []
 	if err != nil {
 		return nil, nil, fmt.Errorf("session evaluator: subject %s: %w", s.ID, err)
 	}
-	criteria := e.shuffled(s.ID)
+	criteria, elsewhere := e.asked(&s)
+	if len(criteria) == 0 {
+		return nil, elsewhere, nil
+	}
 	items := make([]evaluator.Item, len(parts))
 	for i := range parts {
 		if items[i], err = e.item(s.ID, &parts[i], criteria); err != nil {
@@ -181,13 +169,32 @@ func (e *Evaluator) withoutSteps(s evaluator.Subject) []judge.Answer {
 	return out
 }
 
+// asked are the criteria that are asked of a session, and the answers to those that are for other services or agents only.
+func (e *Evaluator) asked(s *evaluator.Subject) (criteria []judge.Criterion, elsewhere []judge.Answer) {
+	service, agent := "", ""
+	if s.Session != nil {
+		service, agent = s.Session.Service, s.Session.Agent
+	}
+	for _, c := range e.rubric.Criteria {
+		if c.AppliesTo(service, agent) {
+			criteria = append(criteria, c)
+		} else {
+			elsewhere = append(elsewhere, forOthers(c.ID))
+		}
+	}
+	return e.shuffled(s.ID, criteria), elsewhere
+}
+
+func forOthers(criterion string) judge.Answer {
+	return judge.Answer{Criterion: criterion, Verdict: judge.NotApplicable, Label: LabelForOthers}
+}
+
 // shuffled is the order in which a subject's criteria are asked: by hash, so that no criterion is always first and the
 // same session is always asked in the same order.
-func (e *Evaluator) shuffled(subject string) []judge.Criterion {
-	out := slices.Clone(e.rubric.Criteria)
+func (e *Evaluator) shuffled(subject string, out []judge.Criterion) []judge.Criterion {
 	key := make(map[string]string, len(out))
 	for _, c := range out {
-		key[c.ID] = hash("criteria order", e.version.RubricSHA256, subject, c.ID)
+		key[c.ID] = prompt.Hash("criteria order", e.version.RubricSHA256, subject, c.ID)
 	}
 	slices.SortFunc(out, func(a, b judge.Criterion) int { return cmp.Compare(key[a.ID], key[b.ID]) })
 	return out
@@ -253,13 +260,4 @@ func execute(t *template.Template, data any) (string, error) {
 		return "", fmt.Errorf("session evaluator: fill prompt %s: %w", t.Name(), err)
 	}
 	return b.String(), nil
-}
-
-func hash(parts ...string) string {
-	h := sha256.New()
-	for _, p := range parts {
-		h.Write([]byte(p))
-		h.Write([]byte{0})
-	}
-	return hex.EncodeToString(h.Sum(nil))
 }

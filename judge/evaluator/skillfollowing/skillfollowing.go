@@ -85,7 +85,7 @@ func New(rubric judge.Rubric, opts Options) (*Evaluator, error) {
 		`"step":{"type":"string"},"evidence_steps":{"type":"array","items":{"type":"integer"}},` +
 		`"status":{"type":"string","enum":["covered","partial","skipped"]}}}},` +
 		`"reason":{"type":"string"},"rating":{"type":"string","enum":` + string(enum) + `}}}`
-	if e.prompts, err = prompt.Load(prompts, ""); err != nil {
+	if e.prompts, err = prompt.Load(prompts, "", opts.Prompts); err != nil {
 		return nil, fmt.Errorf("skill following evaluator: %w", err)
 	}
 	e.system, err = prompt.Fill(e.prompts.System, map[string]any{
@@ -94,7 +94,7 @@ func New(rubric judge.Rubric, opts Options) (*Evaluator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("skill following evaluator: %w", err)
 	}
-	e.version = e.prompts.Version(Name, "skill", rubric, e.schema, opts.SHA256())
+	e.version = e.prompts.Identify(Name, "skill", rubric, e.schema, opts.SHA256())
 	return e, nil
 }
 

@@ -37,6 +37,7 @@ type Options struct {
 	Mask        func(string) string // nil shows text as it is
 	MaskVersion string              // names what Mask does
 	MaxTokens   int                 // of a reply; 0 means 4096: room for thinking
+	Prompts     evaluator.Prompts
 }
 
 // Evaluator asks one criterion about packages.
@@ -87,7 +88,7 @@ func New(rubric judge.Rubric, opts Options) (*Evaluator, error) {
 	if e.opts.Language != English {
 		suffix = "_" + e.opts.Language
 	}
-	if e.prompts, err = prompt.Load(prompts, suffix); err != nil {
+	if e.prompts, err = prompt.Load(prompts, suffix, opts.Prompts); err != nil {
 		return nil, fmt.Errorf("skill package evaluator: %w", err)
 	}
 	if e.schema, err = e.replySchema(); err != nil {
@@ -102,7 +103,7 @@ func New(rubric judge.Rubric, opts Options) (*Evaluator, error) {
 		return nil, fmt.Errorf("skill package evaluator: %w", err)
 	}
 	rendering := prompt.Hash(transcript.Options{MaskVersion: opts.MaskVersion}.SettingsSHA256(), e.opts.Language, fmt.Sprint("most ", maxShown))
-	e.version = e.prompts.Version(e.criterion.ID, "skill_package", rubric, e.schema, rendering)
+	e.version = e.prompts.Identify(e.criterion.ID, "skill_package", rubric, e.schema, rendering)
 	return e, nil
 }
 

@@ -78,7 +78,7 @@ func New(rubric judge.Rubric, opts Options) (*Evaluator, error) {
 		`"evidence_steps":{"type":"array","items":{"type":"integer"}},"reason":{"type":"string"},` +
 		`"verdict":{"type":"string","enum":["` + strings.Join(e.choices, `","`) + `"]}}}`
 	var err error
-	if e.prompts, err = prompt.Load(prompts, ""); err != nil {
+	if e.prompts, err = prompt.Load(prompts, "", opts.Prompts); err != nil {
 		return nil, fmt.Errorf("skill selection evaluator: %w", err)
 	}
 	e.system, err = prompt.Fill(e.prompts.System, map[string]any{
@@ -88,7 +88,7 @@ func New(rubric judge.Rubric, opts Options) (*Evaluator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("skill selection evaluator: %w", err)
 	}
-	e.version = e.prompts.Version(Name, "skill", rubric, e.schema, opts.SHA256())
+	e.version = e.prompts.Identify(Name, "skill", rubric, e.schema, opts.SHA256())
 	return e, nil
 }
 

@@ -45,6 +45,7 @@ type Options struct {
 	Mask        func(string) string // nil shows text as it was stored
 	MaskVersion string              // names what Mask does
 	MaxTokens   int                 // of a reply; 0 means 4096: room for thinking
+	Prompts     evaluator.Prompts
 }
 
 // Evaluator asks about tool descriptions.
@@ -97,7 +98,7 @@ func New(rubric judge.Rubric, opts Options) (*Evaluator, error) {
 		`"criteria":{"type":"array","items":{"type":"object","additionalProperties":false,"required":["id","evidence_lines","reason","verdict"],"properties":{` +
 		`"id":{"type":"string","enum":["` + strings.Join(known, `","`) + `"]},"evidence_lines":{"type":"array","items":{"type":"integer"}},` +
 		`"reason":{"type":"string"},"verdict":{"type":"string","enum":` + string(enum) + `}}}}}}`
-	if e.prompts, err = prompt.Load(prompts, ""); err != nil {
+	if e.prompts, err = prompt.Load(prompts, "", opts.Prompts); err != nil {
 		return nil, fmt.Errorf("tool description evaluator: %w", err)
 	}
 	e.system, err = prompt.Fill(e.prompts.System, map[string]any{"Rubric": rubric, "Criteria": e.criteria, "Choices": prompt.Or(choices), "Schema": e.schema})
@@ -105,7 +106,7 @@ func New(rubric judge.Rubric, opts Options) (*Evaluator, error) {
 		return nil, fmt.Errorf("tool description evaluator: %w", err)
 	}
 	rendering := prompt.Hash(transcript.Options{MaskVersion: opts.MaskVersion}.SettingsSHA256(), fmt.Sprint("most ", maxText, maxParameters))
-	e.version = e.prompts.Version(Name, "tool", rubric, e.schema, rendering)
+	e.version = e.prompts.Identify(Name, "tool", rubric, e.schema, rendering)
 	return e, nil
 }
 
