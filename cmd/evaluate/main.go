@@ -30,10 +30,10 @@ type job struct {
 	Agent       string   `help:"Only sessions of this agent." placeholder:"NAME"`
 	Label       string   `help:"A name to find the run by." placeholder:"TEXT"`
 	Seed        string   `help:"Seed of the sample; the date of as-of by default." placeholder:"TEXT"`
-	Repeat      int      `help:"Ask every question N times (${evaluate_repeat})." placeholder:"N"`
+	Repeat      int      `help:"Ask every question N times (default 1, or what the rubric wants)." placeholder:"N"`
 	Judge       []string `help:"rules, bedrock:<model id>, anthropic:<model>, openai:<base url>#<model> and more (${evaluate_judge}); several are a panel that votes." placeholder:"JUDGE" env:"TRACEJURY_JUDGE"`
 	Unanimous   bool     `name:"safety-unanimous" help:"One not met of a panel or of repeats is enough for a criterion of safety."`
-	Rubric      string   `help:"A built-in rubric or a YAML file (${evaluate_rubric})." placeholder:"NAME|FILE"`
+	Rubric      string   `help:"Built-in rubrics or YAML files, for the evaluators that they name." placeholder:"NAME|FILE"`
 	PrintRubric string   `help:"Print a built-in rubric, to start one of your own from." placeholder:"NAME"`
 	Concurrency int      `help:"Calls in flight at most (${evaluate_concurrency})." placeholder:"N"`
 	BudgetUSD   float64  `help:"Stop before this much is spent." placeholder:"USD"`
