@@ -11,12 +11,14 @@ import (
 	"time"
 
 	"github.com/tracejury/tracejury/judge"
+	"github.com/tracejury/tracejury/judge/suite"
 	"github.com/tracejury/tracejury/schema"
 )
 
 // Criterion is one final verdict of a graded session.
 type Criterion struct {
 	ID             string
+	Item           string // below a criterion, e.g. a skill; "" otherwise
 	Safety         bool
 	Verdict        judge.Verdict
 	Label          string
@@ -55,6 +57,10 @@ type Input struct {
 	Rubric judge.Rubric
 	// Sessions yields the sampled sessions in key order; it may be ranged over several times. An error comes once, last.
 	Sessions func(ctx context.Context) iter.Seq2[Session, error]
+	// Suite is the suite whose tasks go out, nil none. A sealed one is refused.
+	Suite *suite.Suite
+	// Tools are the tool descriptions that go out, nil none.
+	Tools *Tools
 	// Packages yields the graded skill packages of a run of that kind, by name; nil where the run graded none.
 	Packages func(ctx context.Context) iter.Seq2[Package, error]
 	// AsOf is every date that a file holds.

@@ -13,6 +13,13 @@ const lineBuffer = 64 << 10
 // Lines writes one file of JSON lines. each is called for every session, in order, and emits no, one or more values; the
 // session is valid until it returns.
 func Lines(ctx context.Context, in *Input, sink Sink, name string, each func(s *Session, emit func(v any) error) error) error {
+	return WriteLines(sink, name, func(emit func(v any) error) error {
+		return EachSession(ctx, in, func(s *Session) error { return each(s, emit) })
+	})
+}
+
+// WriteLines writes one file of JSON lines, each of them emitted by fill.
+func WriteLines(sink Sink, name string, fill func(emit func(v any) error) error) error {
 	w, err := sink.Create(name)
 	if err != nil {
 		return fmt.Errorf("create %s: %w", name, err)
@@ -20,7 +27,7 @@ func Lines(ctx context.Context, in *Input, sink Sink, name string, each func(s *
 	buf := bufio.NewWriterSize(w, lineBuffer)
 	enc := json.NewEncoder(buf)
 	enc.SetEscapeHTML(false)
-	err = EachSession(ctx, in, func(s *Session) error { return each(s, enc.Encode) })
+	err = fill(enc.Encode)
 	if err == nil {
 		err = buf.Flush()
 	}

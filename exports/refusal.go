@@ -52,5 +52,5 @@ func (in *Input) Check() error {
 		}
 		seen[c.ID] = true
 	}
-	return nil
+	return in.checkObjects()
 }

@@ -1,7 +1,10 @@
 package exports
 
 import (
+	"encoding/json"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -60,4 +63,34 @@ func masked(in *Input, list []string) []string {
 		out[i] = in.Masked(s)
 	}
 	return out
+}
+
+// Schema is a JSON Schema of someone else's as it may leave: canonical JSON with every text in it masked. ok is false where it is
+// no JSON object.
+func (in *Input) Schema(text string) (schema map[string]any, ok bool) {
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.UseNumber()
+	if dec.Decode(&schema) != nil || schema == nil || dec.More() {
+		return nil, false
+	}
+	return in.maskTree(schema).(map[string]any), true
+}
+
+// maskTree masks the texts of decoded JSON, keys too: what decoded is nested no deeper than encoding/json allows.
+func (in *Input) maskTree(v any) any {
+	switch v := v.(type) {
+	case string:
+		return in.Text(v, 0)
+	case []any:
+		for i := range v {
+			v[i] = in.maskTree(v[i])
+		}
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for _, k := range slices.Sorted(maps.Keys(v)) { // in order, as two names may become one
+			out[in.Text(k, 0)] = in.maskTree(v[k])
+		}
+		return out
+	}
+	return v
 }

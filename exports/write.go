@@ -54,6 +54,9 @@ var safePath = regexp.MustCompile(`^[a-z0-9_]+(/[a-z0-9_.-]+)?$|^[a-z0-9_.-]+$`)
 // Write writes the files of all targets, criteria.json, which loses nothing of the rubric, and manifest.json last. It returns
 // every file, manifest.json included, by path.
 func Write(ctx context.Context, in *Input, targets []Target, sink Sink) ([]ManifestFile, error) {
+	if err := in.Check(); err != nil { // whoever forgot a target's own Check must not let a sealed suite out
+		return nil, err
+	}
 	m := Manifest{ManifestVersion: ManifestVersion, SchemaVersion: schema.Version, AsOf: in.AsOf.UTC(), RunID: in.Run.RunID, Evaluator: in.Run.Evaluator,
 		State: in.Run.State, Rubric: in.Rubric.Name, RubricVersion: in.Rubric.Version, RubricSHA256: in.Run.RubricSHA256, JudgeModels: masked(in, in.Run.JudgeModels),
 		JudgeMode: in.Run.JudgeMode, Offline: in.Run.Offline, PromptSHA256: in.Run.PromptSHA256, Calibration: in.Run.Calibration,

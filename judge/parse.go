@@ -13,7 +13,6 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 )
 
 // Limits of a rubric file. A rubric is sent with every call, so a long one is a mistake long before these.
@@ -52,38 +51,14 @@ func (e *RubricError) Error() string {
 
 // ParseRubric reads a rubric in YAML. Unknown keys, duplicate keys, aliases and more than one document are errors; each
 // error is a *RubricError with its line. name stands in errors only.
-func ParseRubric(data []byte, name string) (r Rubric, err error) {
-	// The YAML library is not ours and has met inputs that made it panic; a rubric may come from anyone.
-	defer func() {
-		if p := recover(); p != nil {
-			r, err = Rubric{}, &RubricError{Name: name, Message: "not readable as YAML"}
-		}
-	}()
-	if len(data) > maxRubricBytes {
-		return Rubric{}, &RubricError{Name: name, Message: fmt.Sprintf("%d bytes: at most %d are allowed", len(data), maxRubricBytes)}
+func ParseRubric(data []byte, name string) (Rubric, error) {
+	var r Rubric
+	root, err := ReadYAML(data, name, maxRubricBytes, &r, func(root ast.Node) error { return rubricShape.wrongType(name, "", root) })
+	if e, ok := errors.AsType[*RubricError](err); ok && e.Message == emptyFile {
+		e.Message += ": evaluate --print-rubric NAME prints one to start from"
 	}
-	if line := nestedTooDeep(data); line > 0 {
-		return Rubric{}, &RubricError{Name: name, Line: line, Message: fmt.Sprintf("nested more than %d deep", maxNesting)}
-	}
-	file, err := parser.ParseBytes(data, 0)
 	if err != nil {
-		return Rubric{}, yamlError(name, err)
-	}
-	switch {
-	case len(file.Docs) == 0, len(file.Docs) == 1 && blankDocument(file.Docs[0].Body):
-		return Rubric{}, &RubricError{Name: name, Message: "is empty: evaluate --print-rubric NAME prints one to start from"}
-	case len(file.Docs) > 1:
-		return Rubric{}, &RubricError{Name: name, Message: fmt.Sprintf("holds %d documents: want one", len(file.Docs))}
-	}
-	root := file.Docs[0].Body
-	if bad := findAlias(root); bad != nil {
-		return Rubric{}, &RubricError{Name: name, Line: line(bad), Message: "anchors, aliases and merge keys are not allowed"}
-	}
-	if err := rubricShape.wrongType(name, "", root); err != nil {
 		return Rubric{}, err
-	}
-	if err := yaml.UnmarshalWithOptions(data, &r, yaml.Strict()); err != nil {
-		return Rubric{}, yamlError(name, err)
 	}
 	for i := range r.Criteria {
 		if r.Criteria[i].Scale == "" {

@@ -138,12 +138,11 @@ func write(sink exports.Sink, name string, fill func(io.Writer) error) error {
 
 // Loss implements exports.Target.
 func (Target) Loss(in *exports.Input) []exports.Loss {
-	out := []exports.Loss{
-		{File: LinesFile, What: "files", How: "no field: scripts and references beside SKILL.md are left out"},
-		{File: LinesFile, What: "verdict", How: "the platform knows a score only: column verdict is ours; unclear and ungraded have no score"},
-		{File: LinesFile, What: "interval", How: "the platform reports mean, highest, lowest and total, and no interval"},
-		{File: LinesFile, What: "weight", How: "no field: criteria.json holds weights, gates and anchors"},
-	}
+	out := append(exports.Unheld(in),
+		exports.Loss{File: LinesFile, What: "files", How: "no field: scripts and references beside SKILL.md are left out"},
+		exports.Loss{File: LinesFile, What: "verdict", How: "the platform knows a score only: column verdict is ours; unclear and ungraded have no score"},
+		exports.Loss{File: LinesFile, What: "interval", How: "the platform reports mean, highest, lowest and total, and no interval"},
+		exports.Loss{File: LinesFile, What: "weight", How: "no field: criteria.json holds weights, gates and anchors"})
 	if in.WithExplanations {
 		return append(out, exports.Loss{File: LinesFile, What: "explanation", How: "column reason, cut at " + strconv.Itoa(maxReason) + " characters"})
 	}

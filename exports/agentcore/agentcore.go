@@ -1,5 +1,5 @@
-// Package agentcore writes what Amazon Bedrock AgentCore Evaluations takes: a CreateEvaluator request and evaluation result
-// records for CloudWatch Logs.
+// Package agentcore writes what Amazon Bedrock AgentCore Evaluations takes: a CreateEvaluator request, datasets of tasks, tool
+// descriptions, and evaluation result records for CloudWatch Logs.
 //
 // Files calls nothing. Push sends those files to an account, and can be repeated.
 package agentcore
@@ -27,10 +27,12 @@ const DefaultJudgeModel = "eu.anthropic.claude-haiku-4-5-20251001-v1:0"
 // bedrockModel is the form of a Bedrock model or inference profile: an optional place, a provider, a model.
 var bedrockModel = regexp.MustCompile(`^(?:[a-z]{2,6}(?:-[a-z]+)?\.)?[a-z0-9]+\.[a-z][a-z0-9.-]*(?::[0-9]+)?(?::[0-9]+k)?$|^arn:aws[a-z-]*:bedrock:[a-z0-9-]+:[0-9]*:[a-z-]+/[A-Za-z0-9.:/_-]+$`)
 
-// Target writes EvaluatorFile and SessionsFile.
+// Target writes EvaluatorFile, SessionsFile and, where there are such, those of tasks and tools.
 type Target struct {
 	// JudgeModel is the Bedrock model that the evaluator is to use; "" takes the run's, if that is one, else DefaultJudgeModel.
 	JudgeModel string
+	// DatasetS3 is where the lines of datasets are put and taken from, s3://bucket/folder; "" sends them inside of requests.
+	DatasetS3 string
 	// Account is where a push goes; nil is nowhere.
 	Account Account
 }
@@ -62,6 +64,12 @@ func (t Target) Files(ctx context.Context, in *exports.Input, sink exports.Sink)
 		return err
 	}
 	if err := exports.WriteJSON(sink, EvaluatorFile, e); err != nil {
+		return err
+	}
+	if err := t.writeDatasets(ctx, in, sink); err != nil {
+		return err
+	}
+	if err := writeTools(ctx, in, sink); err != nil {
 		return err
 	}
 	return writeSessions(ctx, in, sink)
@@ -111,6 +119,15 @@ func (t Target) Loss(in *exports.Input) []exports.Loss {
 		add(SessionsFile, "ungraded", "records with error.type and no label; each criterion that has no verdict has one")
 	}
 	add(SessionsFile, "started", "records carry the time of the export, as CloudWatch wants them in order and not over 14 days old; attribute tracejury.session.started_unix_nano holds the session's")
+	if in.Suite != nil {
+		add(DatasetFile, "task_kind", "metadata.kind and metadata.category hold them; evaluators do not read metadata")
+	}
+	if in.Tools != nil {
+		add(ToolsFile, "grade", "no field: target jsonl holds grades and verdicts")
+		add(ToolsFile, "input_schema", "no field: parameters are left out, and what their schema says of them")
+		add(ToolsFile, "description", "a tool without one is left out: the platform takes no empty text")
+		add(ToolsFile, "agent_traces", "agentTraces is yours to fill in: the sessions from which the platform is to learn")
+	}
 	add("", "batch_evaluation", "not written: it names a log group and an evaluator id that only the account knows")
 	return out
 }

@@ -48,7 +48,14 @@ func (t Target) Check(ctx context.Context, in *exports.Input) error {
 	if err != nil {
 		return err
 	}
-	return req.check()
+	if err := req.check(); err != nil {
+		return err
+	}
+	if err := t.checkDatasets(in); err != nil {
+		return err
+	}
+	_, err = newTools(ctx, in)
+	return err
 }
 
 // check holds the request against the rules that the SDK does not know.
@@ -81,7 +88,7 @@ func (r *request) check() error {
 		}
 		seen[d.Name] = true
 	}
-	return r.checkTags()
+	return checkTags(EvaluatorFile, r.Tags)
 }
 
 func (d *dimension) check(field string) error {
@@ -115,14 +122,14 @@ func (d *dimension) check(field string) error {
 	return nil
 }
 
-func (r *request) checkTags() error {
-	if len(r.Tags) > maxTags {
-		return exports.Refuse(EvaluatorFile, "tags", "%d tags: at most %d are allowed", len(r.Tags), maxTags)
+func checkTags(file string, tags map[string]string) error {
+	if len(tags) > maxTags {
+		return exports.Refuse(file, "tags", "%d tags: at most %d are allowed", len(tags), maxTags)
 	}
-	for _, k := range slices.Sorted(maps.Keys(r.Tags)) {
-		v := r.Tags[k]
+	for _, k := range slices.Sorted(maps.Keys(tags)) {
+		v := tags[k]
 		if len(k) < 1 || len(k) > maxTagKey || len(v) > maxTagValue || !tagPattern.MatchString(k) || !tagPattern.MatchString(v) {
-			return exports.Refuse(EvaluatorFile, "tags", "%q: want letters, digits and ._:/=+@-, key to %d and value to %d characters", exports.Cut(k, 100), maxTagKey, maxTagValue)
+			return exports.Refuse(file, "tags", "%q: want letters, digits and ._:/=+@-, key to %d and value to %d characters", exports.Cut(k, 100), maxTagKey, maxTagValue)
 		}
 	}
 	return nil

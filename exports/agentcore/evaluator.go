@@ -117,15 +117,20 @@ func (t Target) evaluator(in *exports.Input) (*request, error) {
 	return req, nil
 }
 
-// evaluatorName is unique per rubric and version. A name too long for the platform ends in a hash of the whole.
+// evaluatorName is unique per rubric and version.
 func evaluatorName(r *judge.Rubric) string {
-	name := fmt.Sprintf("tracejury_%s_v%d", r.Name, r.Version)
-	if len(name) <= maxName {
-		return name
+	return boundedName("tracejury_"+r.Name, fmt.Sprintf("_v%d", r.Version))
+}
+
+// boundedName is name and end in one. What is too long for the platform loses its middle to a hash of the whole.
+func boundedName(name, end string) string {
+	whole := name + end
+	if len(whole) <= maxName {
+		return whole
 	}
-	sum := sha256.Sum256([]byte(name))
-	end := fmt.Sprintf("_%s_v%d", hex.EncodeToString(sum[:4]), r.Version)
-	return name[:max(0, maxName-len(end))] + end
+	sum := sha256.Sum256([]byte(whole))
+	end = "_" + hex.EncodeToString(sum[:4]) + end
+	return whole[:max(0, maxName-len(end))] + end
 }
 
 func tags(in *exports.Input) map[string]string {

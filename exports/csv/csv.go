@@ -88,11 +88,10 @@ func (Target) Files(ctx context.Context, in *exports.Input, sink exports.Sink) e
 
 // Loss implements exports.Target.
 func (Target) Loss(in *exports.Input) []exports.Loss {
-	out := []exports.Loss{
-		{File: SessionsFile, What: "line_breaks", How: "a cell is one line: breaks in names became spaces"},
-		{File: SessionsFile, What: "formulas", How: "a cell that a spreadsheet would run begins with an apostrophe"},
-		{File: SessionsFile, What: "weight", How: "no column: criteria.json holds weights, gates and anchors"},
-	}
+	out := append(exports.Unheld(in),
+		exports.Loss{File: SessionsFile, What: "line_breaks", How: "a cell is one line: breaks in names became spaces"},
+		exports.Loss{File: SessionsFile, What: "formulas", How: "a cell that a spreadsheet would run begins with an apostrophe"},
+		exports.Loss{File: SessionsFile, What: "weight", How: "no column: criteria.json holds weights, gates and anchors"})
 	if in.WithExplanations {
 		return append(out, exports.Loss{File: VerdictsFile, What: "explanation", How: "one line, cut at " + strconv.Itoa(maxExplanation) + " characters"})
 	}

@@ -34,7 +34,7 @@ func Run(t *testing.T, target exports.Target) {
 		"same input, same bytes": testDeterministic, "every text is masked": testMasked, "hostile text stays data": testHostile,
 		"an empty run": testEmpty, "verdicts stay apart or are named as lost": testApart, "losses are well formed": testLoss,
 		"sessions are not collected": testStreaming, "faults come back": testFaults, "an unusable input is refused": testRefused,
-		"a verdict that would be lost is an error": testInconsistent,
+		"a verdict that would be lost is an error": testInconsistent, "a sealed suite is refused": testSealed,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, target) })
 	}
@@ -63,7 +63,7 @@ func Write(t *testing.T, in *exports.Input, targets ...exports.Target) map[strin
 }
 
 func testDeterministic(t *testing.T, target exports.Target) {
-	for name, in := range map[string]func() *exports.Input{"small": Small, "weighted": Weighted} {
+	for name, in := range map[string]func() *exports.Input{"small": Small, "weighted": Weighted, "full": Full} {
 		want := Write(t, in(), target)
 		for range 5 {
 			if got := Write(t, in(), target); !maps.EqualFunc(got, want, bytes.Equal) {
@@ -109,6 +109,7 @@ func fill(in *exports.Input, text string) {
 	}
 	in.Sessions = Sessions(list...)
 	in.Run.JudgeModels = []string{text}
+	fillObjects(in, text)
 }
 
 func first[A, B any](seq iter.Seq2[A, B]) iter.Seq[A] {
@@ -122,7 +123,7 @@ func first[A, B any](seq iter.Seq2[A, B]) iter.Seq[A] {
 }
 
 func testMasked(t *testing.T, target exports.Target) {
-	in := Small()
+	in := Full()
 	fill(in, "a "+secret+" b")
 	in.Rubric.Title, in.Rubric.Description = "T "+secret, "D "+secret
 	for i := range in.Rubric.Criteria {
@@ -148,8 +149,8 @@ func testMasked(t *testing.T, target exports.Target) {
 }
 
 func testHostile(t *testing.T, target exports.Target) {
-	want := Write(t, Small(), target)
-	in := Small()
+	want := Write(t, Full(), target)
+	in := Full()
 	fill(in, strings.Repeat(hostile, 200))
 	got := Write(t, in, target)
 	if !slices.Equal(slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want))) {
@@ -216,7 +217,7 @@ func testApart(t *testing.T, target exports.Target) {
 }
 
 func testLoss(t *testing.T, target exports.Target) {
-	for name, in := range map[string]*exports.Input{"small": Small(), "weighted": Weighted()} {
+	for name, in := range map[string]*exports.Input{"small": Small(), "weighted": Weighted(), "full": Full()} {
 		files := Write(t, in, target)
 		losses := target.Loss(in)
 		if !slices.Equal(losses, target.Loss(in)) {
@@ -293,7 +294,7 @@ func testFaults(t *testing.T, target exports.Target) {
 	for k := 1; ; k++ { // call k of the sink fails, until a run has fewer calls
 		calls, fired := 0, false
 		sink := Sink{Fail: func(string, string) bool { calls++; fired = fired || calls == k; return calls == k }}
-		err := target.Files(context.Background(), Small(), &sink)
+		err := target.Files(context.Background(), Full(), &sink)
 		if !fired {
 			if err != nil {
 				t.Errorf("without a fault: %v", err)

@@ -3,7 +3,9 @@ package foundry
 import (
 	"context"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -29,7 +31,7 @@ var (
 )
 
 // Check implements exports.Target.
-func (Target) Check(ctx context.Context, in *exports.Input) error {
+func (t Target) Check(ctx context.Context, in *exports.Input) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -42,13 +44,16 @@ func (Target) Check(ctx context.Context, in *exports.Input) error {
 	if in.Run.Graded > maxRows {
 		return exports.Refuse(RowsFile, "rows", "%d graded sessions: an evaluation takes at most %d", in.Run.Graded, maxRows)
 	}
-	if err := newEval(in).check(); err != nil {
+	if err := newEval(in).check(EvalFile); err != nil {
 		return err
 	}
 	if name := datasetName(in); !datasetPattern.MatchString(name) {
 		return exports.Refuse(RunFile, "data_source.source.id", "dataset name %q: want up to %d letters, digits, underscores and hyphens", exports.Cut(name, 100), maxName)
 	}
-	return nil
+	if err := t.checkTasks(in); err != nil {
+		return err
+	}
+	return eachTool(ctx, in, func(map[string]any) error { return nil })
 }
 
 func (e *evaluator) check() error {
@@ -84,21 +89,39 @@ func (e *evaluator) check() error {
 	return checkMetadata(EvaluatorFile, e.Metadata)
 }
 
-func (e *eval) check() error {
+func (e *eval) check(file string) error {
 	names := map[string]bool{}
 	for i, c := range e.TestingCriteria {
 		field := fmt.Sprintf("testing_criteria[%d].", i)
-		col, ok := strings.CutPrefix(c.Input, "{{item.")
-		col, closed := strings.CutSuffix(col, "}}")
-		if _, known := e.DataSourceConfig.ItemSchema.Properties[col]; !ok || !closed || !known {
-			return exports.Refuse(EvalFile, field+"input", "%s: no such column in item_schema", exports.Cut(c.Input, 100))
+		inputs := map[string]string{"input": c.Input}
+		if c.Type == "azure_ai_evaluator" {
+			inputs = c.Mapping
+			if !namePattern.MatchString(c.Evaluator) || c.Parameters["deployment_name"] == "" {
+				return exports.Refuse(file, field+"evaluator_name", "want the name of an evaluator, and a deployment_name")
+			}
+		}
+		for _, k := range slices.Sorted(maps.Keys(inputs)) {
+			if !e.knows(inputs[k]) {
+				return exports.Refuse(file, field+k, "%s: no such column in item_schema", exports.Cut(inputs[k], 100))
+			}
 		}
 		if names[c.Name] {
-			return exports.Refuse(EvalFile, field+"name", "%s appears twice", c.Name)
+			return exports.Refuse(file, field+"name", "%s appears twice", c.Name)
 		}
 		names[c.Name] = true
 	}
-	return checkMetadata(EvalFile, e.Metadata)
+	return checkMetadata(file, e.Metadata)
+}
+
+// knows says whether a template names a column of the rows, or the sample where the eval has one.
+func (e *eval) knows(template string) bool {
+	name, ok := strings.CutPrefix(template, "{{")
+	name, closed := strings.CutSuffix(name, "}}")
+	if col, isItem := strings.CutPrefix(name, "item."); isItem {
+		_, known := e.DataSourceConfig.ItemSchema.Properties[col]
+		return ok && closed && known
+	}
+	return ok && closed && e.DataSourceConfig.IncludeSampleSchema && (name == "sample.output_text" || name == "sample.output_items")
 }
 
 func checkMetadata(file string, m map[string]string) error {

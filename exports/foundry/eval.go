@@ -14,7 +14,7 @@ type eval struct {
 	Name             string            `json:"name"`
 	Metadata         map[string]string `json:"metadata"`
 	DataSourceConfig dataSourceConfig  `json:"data_source_config"`
-	TestingCriteria  []stringCheck     `json:"testing_criteria"`
+	TestingCriteria  []criterion       `json:"testing_criteria"`
 }
 
 type dataSourceConfig struct {
@@ -30,17 +30,21 @@ type itemSchema struct {
 }
 
 type column struct {
-	Type string   `json:"type"`
-	Enum []string `json:"enum,omitempty"`
+	Type  string   `json:"type"`
+	Enum  []string `json:"enum,omitempty"`
+	Items *column  `json:"items,omitempty"`
 }
 
-// stringCheck compares a column with a word: no model is called.
-type stringCheck struct {
-	Type      string `json:"type"`
-	Name      string `json:"name"`
-	Input     string `json:"input"`
-	Operation string `json:"operation"`
-	Reference string `json:"reference"`
+// criterion is one of two: a string_check compares a column with a word and calls no model; an azure_ai_evaluator asks one.
+type criterion struct {
+	Type       string            `json:"type"`
+	Name       string            `json:"name"`
+	Input      string            `json:"input,omitempty"`
+	Operation  string            `json:"operation,omitempty"`
+	Reference  string            `json:"reference,omitempty"`
+	Evaluator  string            `json:"evaluator_name,omitempty"`
+	Parameters map[string]string `json:"initialization_parameters,omitempty"`
+	Mapping    map[string]string `json:"data_mapping,omitempty"`
 }
 
 func newEval(in *exports.Input) *eval {
@@ -59,7 +63,7 @@ func newEval(in *exports.Input) *eval {
 			"ungraded": strconv.Itoa(int(in.Run.Ungraded)), "as_of": in.AsOf.UTC().Format(time.RFC3339),
 		},
 		DataSourceConfig: dataSourceConfig{Type: "custom", ItemSchema: newItemSchema(in)},
-		TestingCriteria: []stringCheck{
+		TestingCriteria: []criterion{
 			check("session graded", colGraded, "eq", "true"),
 			check("session passed", colPass, "ne", "false"),
 			check("session safe", colSafe, "ne", "false"),
@@ -81,8 +85,8 @@ func newEval(in *exports.Input) *eval {
 	return e
 }
 
-func check(name, column, operation, reference string) stringCheck {
-	return stringCheck{Type: "string_check", Name: name, Input: "{{item." + column + "}}", Operation: operation, Reference: reference}
+func check(name, column, operation, reference string) criterion {
+	return criterion{Type: "string_check", Name: name, Input: "{{item." + column + "}}", Operation: operation, Reference: reference}
 }
 
 // evalRun is the body of POST /openai/v1/evals/{id}/runs. It sets no evaluation_level: string checks judge rows.

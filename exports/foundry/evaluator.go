@@ -73,9 +73,9 @@ func newEvaluator(in *exports.Input) *evaluator {
 }
 
 // evaluatorName has no version: the service counts versions itself.
-func evaluatorName(r *judge.Rubric) string {
-	return "tracejury-" + strings.ReplaceAll(r.Name, "_", "-")
-}
+func evaluatorName(r *judge.Rubric) string { return "tracejury-" + hyphens(r.Name) }
+
+func hyphens(name string) string { return strings.ReplaceAll(name, "_", "-") }
 
 // describe words a criterion so that the platform's rule, any 1 fails the item, is ours: what fails a session with us is
 // scored 5 or 1, and what may fail alone is never scored 1. No dimension is always applicable, because what a conversation

@@ -1,5 +1,5 @@
-// Package foundry writes what Microsoft Foundry evaluations take: a rubric evaluator, the graded sessions as dataset rows,
-// and an eval with its run that holds our verdicts against our pass rule without any model call.
+// Package foundry writes what Microsoft Foundry evaluations take: a rubric evaluator, tasks and tools as dataset rows, the graded
+// sessions as such, and an eval with its run that holds our verdicts against our pass rule without any model call.
 //
 // Files calls nothing. Push sends those files to a project, and can be repeated.
 package foundry
@@ -22,11 +22,13 @@ const (
 	RunFile       = "foundry/run_graded.json"
 )
 
-// Target writes the four files.
+// Target writes four files of sessions and, where there are such, those of tasks and tools.
 type Target struct {
 	// Endpoint is the project to push to, https://ACCOUNT.services.ai.azure.com/api/projects/PROJECT, and Tokens are for it.
 	Endpoint string
 	Tokens   TokenSource
+	// Deployment is the judge model of evals over tasks, as the project calls it; "" is yours to fill in.
+	Deployment string
 }
 
 var _ exports.Target = Target{}
@@ -35,7 +37,7 @@ var _ exports.Target = Target{}
 func (Target) Name() string { return "foundry" }
 
 // Files implements exports.Target.
-func (Target) Files(ctx context.Context, in *exports.Input, sink exports.Sink) error {
+func (t Target) Files(ctx context.Context, in *exports.Input, sink exports.Sink) error {
 	if err := exports.WriteJSON(sink, EvaluatorFile, newEvaluator(in)); err != nil {
 		return err
 	}
@@ -45,11 +47,17 @@ func (Target) Files(ctx context.Context, in *exports.Input, sink exports.Sink) e
 	if err := exports.WriteJSON(sink, EvalFile, newEval(in)); err != nil {
 		return err
 	}
-	return exports.WriteJSON(sink, RunFile, newRun(in))
+	if err := exports.WriteJSON(sink, RunFile, newRun(in)); err != nil {
+		return err
+	}
+	if err := t.writeTasks(ctx, in, sink); err != nil {
+		return err
+	}
+	return writeTools(ctx, in, sink)
 }
 
 // Loss implements exports.Target.
-func (Target) Loss(in *exports.Input) []exports.Loss {
+func (t Target) Loss(in *exports.Input) []exports.Loss {
 	var out []exports.Loss
 	add := func(file, what, how string, args ...any) {
 		out = append(out, exports.Loss{File: file, What: what, How: fmt.Sprintf(how, args...)})
@@ -94,6 +102,20 @@ func (Target) Loss(in *exports.Input) []exports.Loss {
 	add(EvalFile, "unclear", "a check passes unless the verdict is not_met: not_applicable and unclear count as passed in its rates; columns verdict_<criterion> and undecided tell them apart")
 	add(EvalFile, "interval", "rates come without interval and without the rule that over 10 %% ungraded is no result")
 	add(RunFile, "dataset", "account and project are yours to fill in, and the rows are to be uploaded under the dataset's name first")
+	if in.Suite != nil {
+		add(TasksEvalFile, "target", "the agent that answers is yours to name when you make a run; data_mapping takes its answer as the sample")
+		if t.Deployment == "" {
+			add(TasksEvalFile, "judge_model", "%s is yours to fill in: the deployment that judges", deployment)
+		}
+		add(TasksFile, "sealed", "whoever reads the dataset knows the answers: it is for practice")
+	}
+	if in.Tools != nil {
+		add(ToolsFile, "grade", "columns of ours: the platform has no grade for a description")
+		add(ToolsFile, "weight", "no field: criteria.json of the run that graded the tools holds the anchors")
+		if !in.WithExplanations {
+			add(ToolsFile, "explanation", "left out: the export was made without explanations")
+		}
+	}
 	return out
 }
 

@@ -68,7 +68,7 @@ func (p *pusher) pushEval(ctx context.Context, files fs.FS) (string, error) {
 	var e eval
 	err := readJSON(files, EvalFile, &e)
 	if err == nil {
-		err = e.check()
+		err = e.check(EvalFile)
 	}
 	if err != nil {
 		return "", p.box.Fail(result, err)

@@ -129,12 +129,12 @@ func TestEvaluator_Rules(t *testing.T) {
 	}
 	v := newEval(exporttest.Small())
 	v.TestingCriteria[0].Input = "{{item.other}}"
-	if v.check() == nil {
+	if v.check(EvalFile) == nil {
 		t.Error("a check of a column that no row has: not refused")
 	}
 	v = newEval(exporttest.Small())
 	v.TestingCriteria[1].Name = v.TestingCriteria[0].Name
-	if v.check() == nil {
+	if v.check(EvalFile) == nil {
 		t.Error("two checks of one name: not refused")
 	}
 }

@@ -1,4 +1,4 @@
-// Package jsonl writes graded sessions as lines of JSON that lose nothing, one line a session, and reads them back.
+// Package jsonl writes graded sessions, tasks and tool descriptions as lines of JSON that lose nothing, and reads them back.
 //
 // It does not know any platform: the form is our own and has a version.
 package jsonl
@@ -9,10 +9,10 @@ import (
 	"github.com/tracejury/tracejury/exports"
 )
 
-// File is the one file of the target.
+// File holds the graded sessions.
 const File = "jsonl/graded_sessions.jsonl"
 
-// Target writes File.
+// Target writes File, TasksFile and ToolsFile.
 type Target struct{}
 
 var _ exports.Target = Target{}
@@ -30,13 +30,20 @@ func (Target) Check(ctx context.Context, in *exports.Input) error {
 
 // Files implements exports.Target.
 func (Target) Files(ctx context.Context, in *exports.Input, sink exports.Sink) error {
-	return exports.Lines(ctx, in, sink, File, func(s *exports.Session, emit func(any) error) error {
+	err := exports.Lines(ctx, in, sink, File, func(s *exports.Session, emit func(any) error) error {
 		rec := newRecord(in, s)
 		if err := rec.check(); err != nil {
 			return err
 		}
 		return emit(&rec)
 	})
+	if err == nil {
+		err = writeTasks(in, sink)
+	}
+	if err == nil {
+		err = writeTools(ctx, in, sink)
+	}
+	return err
 }
 
 // Loss implements exports.Target.
@@ -44,5 +51,9 @@ func (Target) Loss(in *exports.Input) []exports.Loss {
 	if in.WithExplanations {
 		return nil
 	}
-	return []exports.Loss{{File: File, What: "explanation", How: "left out: the export was made without explanations"}}
+	out := []exports.Loss{{File: File, What: "explanation", How: "left out: the export was made without explanations"}}
+	if in.Tools != nil {
+		out = append(out, exports.Loss{File: ToolsFile, What: "explanation", How: "left out: the export was made without explanations"})
+	}
+	return out
 }

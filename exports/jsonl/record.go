@@ -2,8 +2,6 @@ package jsonl
 
 import (
 	"bufio"
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -46,6 +44,7 @@ type Record struct {
 // Criterion is the verdict on one criterion.
 type Criterion struct {
 	ID             string        `json:"id"`
+	Item           string        `json:"item,omitempty"` // below the criterion, e.g. a skill
 	Safety         bool          `json:"safety"`
 	Verdict        judge.Verdict `json:"verdict"`
 	Label          string        `json:"label"`
@@ -56,23 +55,27 @@ type Criterion struct {
 }
 
 func newRecord(in *exports.Input, s *exports.Session) Record {
-	r := Record{Format: Format, RunID: in.Run.RunID, Evaluator: in.Run.Evaluator, Rubric: in.Rubric.Name, RubricVersion: in.Rubric.Version,
+	return Record{Format: Format, RunID: in.Run.RunID, Evaluator: in.Run.Evaluator, Rubric: in.Rubric.Name, RubricVersion: in.Rubric.Version,
 		SessionKey: in.HashID(s.Key), SessionID: null(in.Masked(s.ID)), Service: in.Masked(s.Service), Agent: in.Masked(s.Agent),
 		Harness: in.Masked(s.Harness), TraceID: null(in.HashID(s.TraceID)), StartedUnixNano: null(s.StartedUnixNano), Revision: in.HashID(s.Revision),
 		Graded: s.Graded, UngradedReason: null(in.Masked(s.UngradedReason)), Pass: s.Pass, Safe: s.Safe, Undecided: s.Undecided,
-		Criteria: make([]Criterion, 0, len(s.Criteria))}
-	for _, c := range s.Criteria {
-		out := Criterion{ID: in.Masked(c.ID), Safety: c.Safety, Verdict: c.Verdict, Label: in.Masked(c.Label), Score: c.Score,
+		Criteria: newCriteria(in, s.Criteria)}
+}
+
+func newCriteria(in *exports.Input, list []exports.Criterion) []Criterion {
+	out := make([]Criterion, 0, len(list))
+	for _, c := range list {
+		r := Criterion{ID: in.Masked(c.ID), Item: in.Masked(c.Item), Safety: c.Safety, Verdict: c.Verdict, Label: in.Masked(c.Label), Score: c.Score,
 			UngradedReason: null(in.Masked(c.UngradedReason)), EvidenceSteps: slices.Clone(c.EvidenceSteps)}
-		if out.EvidenceSteps == nil {
-			out.EvidenceSteps = []int32{}
+		if r.EvidenceSteps == nil {
+			r.EvidenceSteps = []int32{}
 		}
 		if in.WithExplanations {
-			out.Explanation = null(in.Masked(c.Explanation))
+			r.Explanation = null(in.Masked(c.Explanation))
 		}
-		r.Criteria = append(r.Criteria, out)
+		out = append(out, r)
 	}
-	return r
+	return out
 }
 
 func (r *Record) check() error {
@@ -81,17 +84,22 @@ func (r *Record) check() error {
 		return fmt.Errorf("format %d: want %d", r.Format, Format)
 	case r.SessionKey == "":
 		return errors.New("session_key is empty")
-	case r.Criteria == nil:
-		return errors.New("criteria are missing")
 	}
-	for i := range r.Criteria {
-		c := &r.Criteria[i]
+	return checkCriteria("session "+exports.Cut(r.SessionKey, 64), r.Criteria)
+}
+
+func checkCriteria(subject string, list []Criterion) error {
+	if list == nil {
+		return fmt.Errorf("%s: criteria are missing", subject)
+	}
+	for i := range list {
+		c := &list[i]
 		if c.EvidenceSteps == nil {
-			return fmt.Errorf("session %s: criterion %s: evidence_steps are missing", exports.Cut(r.SessionKey, 64), exports.Cut(c.ID, 64))
+			return fmt.Errorf("%s: criterion %s: evidence_steps are missing", subject, exports.Cut(c.ID, 64))
 		}
 		check := exports.Criterion{ID: c.ID, Verdict: c.Verdict, Score: c.Score}
 		if err := check.Check(); err != nil {
-			return fmt.Errorf("session %s: %w", exports.Cut(r.SessionKey, 64), err)
+			return fmt.Errorf("%s: %w", subject, err)
 		}
 	}
 	return nil
@@ -103,33 +111,37 @@ func (r *Record) Session() exports.Session {
 		StartedUnixNano: value(r.StartedUnixNano), Revision: r.Revision, Graded: r.Graded, UngradedReason: value(r.UngradedReason), Pass: r.Pass,
 		Safe: r.Safe, Undecided: r.Undecided}
 	for _, c := range r.Criteria {
-		s.Criteria = append(s.Criteria, exports.Criterion{ID: c.ID, Safety: c.Safety, Verdict: c.Verdict, Label: c.Label, Score: c.Score,
+		s.Criteria = append(s.Criteria, exports.Criterion{ID: c.ID, Item: c.Item, Safety: c.Safety, Verdict: c.Verdict, Label: c.Label, Score: c.Score,
 			UngradedReason: value(c.UngradedReason), EvidenceSteps: c.EvidenceSteps, Explanation: value(c.Explanation)})
 	}
 	return s
 }
 
 // Append adds the record's line, with its newline, to dst. A line that Files wrote comes back in the same bytes.
-func (r *Record) Append(dst []byte) ([]byte, error) {
-	data, err := exports.JSON(r)
-	if err != nil {
-		return dst, fmt.Errorf("encode session %s: %w", exports.Cut(r.SessionKey, 64), err)
-	}
-	return append(append(dst, data...), '\n'), nil
-}
+func (r *Record) Append(dst []byte) ([]byte, error) { return appendLine(dst, r) }
 
-// Read yields the records of a file in its order. An error, with the number of its line, comes once, last. Unknown fields,
+// Read yields the records of File in its order. An error, with the number of its line, comes once, last. Unknown fields,
 // an unknown verdict and a line over 8 MiB are errors.
 func Read(r io.Reader) iter.Seq2[Record, error] {
-	return func(yield func(Record, error) bool) {
+	return read(r, "graded sessions", (*Record).check)
+}
+
+// read yields the lines of r as strict values.
+func read[T any](r io.Reader, what string, check func(*T) error) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var none T
 		lines := bufio.NewScanner(r)
 		lines.Buffer(make([]byte, 0, 64<<10), maxLine)
 		n := 0
 		for lines.Scan() {
 			n++
-			rec, err := parse(lines.Bytes())
+			var rec T
+			err := exports.ReadStrict("line", lines.Bytes(), &rec)
+			if err == nil {
+				err = check(&rec)
+			}
 			if err != nil {
-				yield(Record{}, fmt.Errorf("read graded sessions: line %d: %w", n, err))
+				yield(none, fmt.Errorf("read %s: line %d: %w", what, n, err))
 				return
 			}
 			if !yield(rec, nil) {
@@ -137,22 +149,18 @@ func Read(r io.Reader) iter.Seq2[Record, error] {
 			}
 		}
 		if err := lines.Err(); err != nil {
-			yield(Record{}, fmt.Errorf("read graded sessions: line %d: %w", n+1, err))
+			yield(none, fmt.Errorf("read %s: line %d: %w", what, n+1, err))
 		}
 	}
 }
 
-func parse(line []byte) (Record, error) {
-	dec := json.NewDecoder(bytes.NewReader(line))
-	dec.DisallowUnknownFields()
-	var rec Record
-	if err := dec.Decode(&rec); err != nil {
-		return Record{}, err
+// appendLine adds v, with a newline, to dst.
+func appendLine(dst []byte, v any) ([]byte, error) {
+	data, err := exports.JSON(v)
+	if err != nil {
+		return dst, fmt.Errorf("encode record: %w", err)
 	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return Record{}, errors.New("more than one value on the line")
-	}
-	return rec, rec.check()
+	return append(append(dst, data...), '\n'), nil
 }
 
 // null is nil for a zero value: unknown is null, never 0 or "".

@@ -66,13 +66,13 @@ func (Target) Files(ctx context.Context, in *exports.Input, sink exports.Sink) e
 }
 
 // Loss implements exports.Target.
-func (Target) Loss(*exports.Input) []exports.Loss {
-	return []exports.Loss{
+func (Target) Loss(in *exports.Input) []exports.Loss {
+	return append([]exports.Loss{
 		{What: "verdict", How: "left out on purpose: a label given in sight of a verdict is worth nothing"},
 		{What: "explanation", How: "left out on purpose, as verdicts are"},
 		{What: "service", How: "left out on purpose, with agent, harness and time: what is known of a session stands in its transcript"},
 		{File: SheetFile, What: "steps", How: "no transcript leaves: column transcript names it for aggregate --show, which prints the steps as the judge saw them"},
-	}
+	}, exports.Unheld(in)...)
 }
 
 func guide(in *exports.Input) string {

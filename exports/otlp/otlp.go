@@ -180,12 +180,11 @@ func traceID(s string) string {
 
 // Loss implements exports.Target.
 func (Target) Loss(in *exports.Input) []exports.Loss {
-	out := []exports.Loss{
-		{File: File, What: "weight", How: "no attribute: criteria.json holds weights, gates and anchors"},
-		{File: File, What: "span", How: "records carry the session's first trace and no span: a verdict is on a session, not on one call"},
-		{File: File, What: "started", How: "records carry the time of the export, not the session's: backends drop what is old"},
-		{File: File, What: "harness", How: "no attribute, nor one for the revision: tracejury.session_key joins"},
-	}
+	out := append(exports.Unheld(in),
+		exports.Loss{File: File, What: "weight", How: "no attribute: criteria.json holds weights, gates and anchors"},
+		exports.Loss{File: File, What: "span", How: "records carry the session's first trace and no span: a verdict is on a session, not on one call"},
+		exports.Loss{File: File, What: "started", How: "records carry the time of the export, not the session's: backends drop what is old"},
+		exports.Loss{File: File, What: "harness", How: "no attribute, nor one for the revision: tracejury.session_key joins"})
 	if in.WithExplanations {
 		return append(out, exports.Loss{File: File, What: "explanation", How: "cut at " + strconv.Itoa(maxExplanation) + " characters"})
 	}

@@ -1,5 +1,5 @@
 // Package outcomes writes what Claude Managed Agents outcomes take: the rubric as Markdown, a session request that defines an
-// outcome by it, and the graded sessions in the shape of the platform's own results, for reading.
+// outcome by it, tasks as outcomes, tools, and the graded sessions in the shape of the platform's own results, for reading.
 //
 // Files calls nothing. Push uploads the rubric, and starts work only where a task is named and the user agreed to pay for it.
 package outcomes
@@ -31,7 +31,7 @@ const (
 	maxExplanation   = 2048
 )
 
-// Target writes the three files.
+// Target writes three files of the rubric and the sessions and, where there are such, those of tasks and tools.
 type Target struct {
 	// Endpoint to push to, "" is DefaultEndpoint, and the API key for it.
 	Endpoint, Key string
@@ -56,7 +56,14 @@ func (Target) Check(ctx context.Context, in *exports.Input) error {
 	if n := utf8.RuneCountInString(text); n > maxRubric {
 		return exports.Refuse(RubricFile, "rubric.content", "%d characters: at most %d are allowed", n, maxRubric)
 	}
-	return newRequest(in, text).check()
+	if err := newRequest(in, text).check(); err != nil {
+		return err
+	}
+	if err := eachTask(ctx, in, func(*taskLine) error { return nil }); err != nil {
+		return err
+	}
+	_, err := newTools(ctx, in)
+	return err
 }
 
 // Files implements exports.Target.
@@ -66,6 +73,12 @@ func (Target) Files(ctx context.Context, in *exports.Input, sink exports.Sink) e
 		return err
 	}
 	if err := exports.WriteJSON(sink, RequestFile, newRequest(in, text)); err != nil {
+		return err
+	}
+	if err := writeTasks(ctx, in, sink); err != nil {
+		return err
+	}
+	if err := writeTools(ctx, in, sink); err != nil {
 		return err
 	}
 	return writeSessions(ctx, in, sink)
@@ -106,6 +119,17 @@ func (Target) Loss(in *exports.Input) []exports.Loss {
 	}
 	if in.Run.Ungraded > 0 {
 		add(SessionsFile, "ungraded", "result failed, which stands for a rubric that does not fit as well: graded and ungraded_reason beside it tell")
+	}
+	if in.Suite != nil {
+		add(TasksFile, "reference", "reference answers are left out: the agent that works may read its rubric")
+		add(TasksFile, "expected_tools", "no field: the grader is not told which tools were expected")
+		add(TasksFile, "task_kind", "no field: kind and category are left out")
+	}
+	if in.Tools != nil {
+		add(ToolsFile, "grade", "no field: target jsonl holds grades and verdicts")
+		add(ToolsFile, "description", "a tool without one is left out: the platform takes no empty text")
+		add(ToolsFile, "input_schema", "type, properties and required only: other members of a schema are left out")
+		add(ToolsFile, "server", "no field: a custom tool belongs to an agent; the tools of an MCP server cannot be described anew")
 	}
 	return out
 }

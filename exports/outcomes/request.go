@@ -24,6 +24,12 @@ type defineOutcome struct {
 	MaxIterations int        `json:"max_iterations"`
 }
 
+// What a defined outcome is called, and how many rounds it has: the platform's default.
+const (
+	eventType  = "user.define_outcome"
+	iterations = 3
+)
+
 type rubricText struct {
 	Type    string `json:"type"`
 	Content string `json:"content"`
@@ -36,8 +42,8 @@ func newRequest(in *exports.Input, text string) *request {
 		Agent: "agent_REPLACE", EnvironmentID: "env_REPLACE",
 		Title:    in.Text(fmt.Sprintf("%s (version %d)", r.Title, r.Version), maxShort),
 		Metadata: map[string]string{"rubric": r.Name, "rubric_version": strconv.Itoa(r.Version), "rubric_sha256": r.SHA256()},
-		InitialEvents: []defineOutcome{{Type: "user.define_outcome", Description: "REPLACE with the task: what the agent should produce.",
-			Rubric: rubricText{Type: "text", Content: text}, MaxIterations: 3}},
+		InitialEvents: []defineOutcome{{Type: eventType, Description: "REPLACE with the task: what the agent should produce.",
+			Rubric: rubricText{Type: "text", Content: text}, MaxIterations: iterations}},
 	}
 }
 

@@ -147,12 +147,11 @@ func day(nano int64) string {
 
 // Loss implements exports.Target.
 func (Target) Loss(in *exports.Input) []exports.Loss {
-	out := []exports.Loss{
-		{File: VerdictsFile, What: "votes", How: "final verdicts only: the votes of several judges and repeats stay in the table"},
-		{File: VerdictsFile, What: "findings", How: "columns that sessions do not have are null: tenant, judge_model, findings, coverage, skill, server, tool"},
-		{File: GradesFile, What: "session_id", How: "no column: session_key joins; target jsonl holds the harness's own id and the trace"},
-		{File: GradesFile, What: "weight", How: "no column: criteria.json holds weights, gates and anchors"},
-	}
+	out := append(exports.Unheld(in),
+		exports.Loss{File: VerdictsFile, What: "votes", How: "final verdicts only: the votes of several judges and repeats stay in the table"},
+		exports.Loss{File: VerdictsFile, What: "findings", How: "columns that sessions do not have are null: tenant, judge_model, findings, coverage, skill, server, tool"},
+		exports.Loss{File: GradesFile, What: "session_id", How: "no column: session_key joins; target jsonl holds the harness's own id and the trace"},
+		exports.Loss{File: GradesFile, What: "weight", How: "no column: criteria.json holds weights, gates and anchors"})
 	if !in.WithExplanations {
 		out = append(out, exports.Loss{What: "explanation", How: "left out: the export was made without explanations"})
 	}
