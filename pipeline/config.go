@@ -18,6 +18,7 @@ import (
 	"github.com/tracejury/tracejury/judge"
 	"github.com/tracejury/tracejury/judge/evaluator/tooldescription"
 	"github.com/tracejury/tracejury/pipeline/mask"
+	"github.com/tracejury/tracejury/pipeline/session"
 	"github.com/tracejury/tracejury/pipeline/store"
 	"github.com/tracejury/tracejury/schema"
 )
@@ -106,6 +107,8 @@ type IngestConfig struct {
 	Memory       string `yaml:"memory"`
 	SpillDir     string `yaml:"spill_dir"`
 	KeepInternal bool   `yaml:"keep_internal"`
+	// Prices are those of the agents' models: sessions whose telemetry tells no cost get one by them.
+	Prices []session.Price `yaml:"prices"`
 }
 
 // EvaluateConfig tunes evaluate.
@@ -128,7 +131,8 @@ type EvaluateConfig struct {
 	MaxAttempts int      `yaml:"max_attempts"`
 	RPM         int      `yaml:"requests_per_minute"`
 	TPM         int      `yaml:"tokens_per_minute"`
-	Prices      []Price  `yaml:"prices"`
+	// Prices are those of the judges' models.
+	Prices []session.Price `yaml:"prices"`
 	// SafetyUnanimous makes one not met of a panel or of repeats enough for a criterion of safety.
 	SafetyUnanimous bool `yaml:"safety_unanimous"`
 
@@ -140,16 +144,6 @@ type EvaluateConfig struct {
 	UserPrompt    string `yaml:"user_prompt"`    // likewise
 	Expect        string `yaml:"expect"`         // file with what tasks should have made agents do
 	MaxTools      int    `yaml:"max_tools"`      // of one server, the first by name
-}
-
-// Price is one line of the dated price table: dollars per million tokens.
-type Price struct {
-	Model      string  `yaml:"model"` // as in --judge, without the backend
-	Since      string  `yaml:"since"` // date of the price
-	Input      float64 `yaml:"input"`
-	CacheRead  float64 `yaml:"cache_read"`
-	CacheWrite float64 `yaml:"cache_write"`
-	Output     float64 `yaml:"output"`
 }
 
 // ExportConfig tunes export.
@@ -255,6 +249,12 @@ func (c *Config) Complete(now time.Time) error {
 	}
 	def(&c.Ingest.Concurrency, 8)
 	def(&c.Ingest.Memory, "1GiB")
+	if err := session.CheckPrices(c.Ingest.Prices); err != nil {
+		return usagef("ingest.prices%w", err)
+	}
+	if err := session.CheckPrices(c.Evaluate.Prices); err != nil {
+		return usagef("evaluate.prices%w", err)
+	}
 	c.completeEvaluate()
 	if err := c.completeAggregate(); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tracejury/tracejury/judge"
 	"github.com/tracejury/tracejury/judge/ledger"
+	"github.com/tracejury/tracejury/pipeline/session"
 	"github.com/tracejury/tracejury/pipeline/table"
 	"github.com/tracejury/tracejury/schema"
 )
@@ -136,7 +137,7 @@ func (e *evaluateRun) callRows(led *ledger.Ledger) ([]schema.Call, *int64, error
 	rows := make([]schema.Call, 0, len(records))
 	for _, r := range records {
 		attempts[r.RequestSHA256]++
-		p, known := price(e.cfg.Evaluate.Prices, r.Model, day)
+		p, known := session.PriceOn(e.cfg.Evaluate.Prices, r.Model, day)
 		cost := microUSD(p, known, r.Usage)
 		if cost != nil {
 			if total == nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tracejury/tracejury/judge"
 	"github.com/tracejury/tracejury/judge/model"
+	"github.com/tracejury/tracejury/pipeline/session"
 	"github.com/tracejury/tracejury/pipeline/stats"
 )
 
@@ -16,7 +17,7 @@ import (
 type seat struct {
 	judge    judge.Judge
 	identity judge.Identity
-	price    Price
+	price    session.Price
 	priced   bool
 	caller   *model.Caller
 }
@@ -35,7 +36,7 @@ func (e *evaluateRun) openPanel(ctx context.Context) error {
 		if slices.ContainsFunc(e.panel, func(o seat) bool { return o.identity.Model == s.identity.Model }) {
 			return usagef("--judge: model %s sits on the panel twice: use --repeat to ask it again", s.identity.Model)
 		}
-		s.price, s.priced = price(c.Prices, s.identity.Model, e.cfg.asOf.Format(time.DateOnly))
+		s.price, s.priced = session.PriceOn(c.Prices, s.identity.Model, e.cfg.asOf.Format(time.DateOnly))
 		s.caller = model.NewCaller(j, model.CallerOptions{Concurrency: c.Concurrency, MaxAttempts: c.MaxAttempts, RequestsPerMinute: c.RPM, TokensPerMinute: c.TPM})
 		e.panel = append(e.panel, s)
 	}

@@ -1,12 +1,12 @@
 package pipeline
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/tracejury/tracejury/judge"
+	"github.com/tracejury/tracejury/pipeline/session"
 	"github.com/tracejury/tracejury/schema"
 )
 
@@ -114,20 +114,8 @@ func int32s(in []int) []int32 {
 	return out
 }
 
-// price finds the price of model that was in force at asOf: the newest that is not later.
-func price(table []Price, model, asOf string) (Price, bool) {
-	var best Price
-	found := false
-	for _, p := range table {
-		if p.Model == model && p.Since <= asOf && cmp.Compare(p.Since, best.Since) >= 0 {
-			best, found = p, true
-		}
-	}
-	return best, found
-}
-
 // microUSD is what tokens cost, in millionths of a dollar; nil when the price is unknown.
-func microUSD(p Price, known bool, u judge.Usage) *int64 {
+func microUSD(p session.Price, known bool, u judge.Usage) *int64 {
 	if !known {
 		return nil
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/tracejury/tracejury/pipeline/otlp"
 	"github.com/tracejury/tracejury/pipeline/session"
 	"github.com/tracejury/tracejury/pipeline/store"
+	"github.com/tracejury/tracejury/schema"
 )
 
 // maxExplained is how much of a line about one event is printed, in runes.
@@ -36,10 +37,13 @@ type Explanation struct {
 	Conventions  map[string]int64 `json:"conventions"`
 	Events       map[string]int64 `json:"events"`
 	Masked       map[string]int64 `json:"masked"`
+
+	Sessions []ExplainedSession `json:"sessions"` // of this object alone
 }
 
 // Explain prints what ingest makes of one object: for each record the convention that took it, the events that it gave, what
-// was filtered as internal, which attributes were not used; and what would be quarantined. object is a full URI, a key of one
+// was filtered as internal, which attributes were not used; what would be quarantined; and the sessions that this object alone
+// makes, with the rule by which each skill was joined to the catalogue. object is a full URI, a key of one
 // of the sources, or a path. Everything is masked as it would be stored. Nothing is written.
 func Explain(ctx context.Context, cfg *Config, object string, log *slog.Logger, w io.Writer) (any, error) {
 	if cfg.Data == "" {
@@ -76,6 +80,7 @@ func Explain(ctx context.Context, cfg *Config, object string, log *slog.Logger, 
 	if got.Empty {
 		x.printf("empty: nothing, or white space only\n")
 	}
+	x.sessions()
 	for kind, n := range counts {
 		x.sum.Masked[string(kind)] = int64(n)
 	}
@@ -138,6 +143,8 @@ type explainer struct {
 	maker   rowMaker
 	shapes  []string
 	index   int64
+	rows    []schema.Span // that ingest would store
+	kept    int64         // bytes of them
 	sum     Explanation
 }
 
@@ -182,6 +189,7 @@ func (x *explainer) record(rec *otlp.Record) error {
 	c, ok := convention.Find(&view)
 	if !ok {
 		x.sum.Unrecognised++
+		x.keep(&row)
 		x.printf("  no convention: it holds its place in the trace and says nothing\n  not used: %s\n", list(keysOf(&view)))
 		return x.err
 	}
@@ -193,8 +201,12 @@ func (x *explainer) record(rec *otlp.Record) error {
 			kept = "kept by --keep-internal"
 		}
 		x.printf("  %s: internal to the harness, without content; %s\n", c.Name(), kept)
+		if x.cfg.Ingest.KeepInternal {
+			x.keep(&row)
+		}
 		return x.err
 	}
+	x.keep(&row)
 	x.printf("  %s\n", c.Name())
 	told := 0
 	c.Events(&view, func(e convention.Event) {

@@ -51,6 +51,8 @@ type IngestCounts struct {
 	Expired     int64            `json:"days_expired"`
 	Masked      map[string]int64 `json:"masked"`
 	Shapes      map[string]int64 `json:"documents_by_shape"`
+	// SkillTools counts sessions by "harness tool": tools that were called as if to load a skill, and no load was recognised.
+	SkillTools map[string]int64 `json:"skill_calls_not_recognised,omitempty"`
 }
 
 // IngestSummary is what an ingest reports.
@@ -91,7 +93,7 @@ type ingestRun struct {
 // Ingest reads what is new in the sources into session tables. It holds the writer lock of the data root meanwhile.
 func Ingest(ctx context.Context, cfg *Config, opts IngestOptions, log *slog.Logger) (*IngestSummary, error) {
 	r := &ingestRun{cfg: cfg, opts: opts, log: log, conventions: convention.All()}
-	r.counts = IngestCounts{Objects: map[string]int64{}, FilteredBy: map[string]int64{}, Masked: map[string]int64{}, Shapes: map[string]int64{}}
+	r.counts = IngestCounts{Objects: map[string]int64{}, FilteredBy: map[string]int64{}, Masked: map[string]int64{}, Shapes: map[string]int64{}, SkillTools: map[string]int64{}}
 	var err error
 	if r.mask, err = cfg.masker(); err != nil {
 		return nil, err

@@ -74,7 +74,8 @@ func (s *dayStager) stage(ctx context.Context, bm *bucketMerge, d *dayMerge) (er
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		built := session.Build(id, tenant, rows, session.Options{AsOf: time.Unix(0, bm.run.horizon.until), Join: bm.run.joinMasked})
+		built := session.Build(id, tenant, rows, session.Options{AsOf: time.Unix(0, bm.run.horizon.until), Join: bm.run.joinMasked, Prices: bm.run.cfg.Ingest.Prices})
+		bm.run.noteSkillTools(&built.Session)
 		if expired {
 			expireContent(&built)
 		}

@@ -27,6 +27,9 @@ func (s *IngestSummary) WriteText(w io.Writer) {
 	if c.NoIDs > 0 {
 		fmt.Fprintf(w, "ids       %d spans without an id were kept under one made from their content\n", c.NoIDs)
 	}
+	if len(c.SkillTools) > 0 {
+		fmt.Fprintf(w, "skills    not recognised in calls of: %s; ingest --explain OBJECT shows them\n", byTool(c.SkillTools))
+	}
 	if len(c.Masked) > 0 {
 		fmt.Fprintf(w, "masked    %s\n", byName(c.Masked, ""))
 	}
@@ -54,6 +57,15 @@ func byName(m map[string]int64, prefix string) string {
 		return ""
 	}
 	return prefix + strings.Join(parts, ", ")
+}
+
+// byTool lists tools with the sessions that called them, names as they are.
+func byTool(m map[string]int64) string {
+	var parts []string
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		parts = append(parts, fmt.Sprintf("%s (%d sessions)", k, m[k]))
+	}
+	return strings.Join(parts, ", ")
 }
 
 func parens(s string) string {

@@ -158,6 +158,7 @@ type Skill struct {
 	Agent          string `parquet:"agent,optional,dict"`
 	CallID         string `parquet:"call_id,optional"`
 	SpanID         string `parquet:"span_id,optional"`
+	MatchRule      string `parquet:"match_rule,optional,dict"` // how it was joined to an entry of the catalogue; null: none recorded
 }
 
 // Tool is a row of tools: a tool definition that a session was given.

@@ -348,7 +348,7 @@ func (b *builder) warned() []string {
 		out = append(out, fmt.Sprintf("%s:%d", code, n))
 	}
 	if len(b.unknown) > 0 {
-		out = append(out, "skill_calls_not_recognised:"+strings.Join(b.unknown, ","))
+		out = append(out, WarnSkillCalls+":"+strings.Join(b.unknown, ","))
 	}
 	slices.Sort(out)
 	return out

@@ -14,8 +14,8 @@ func TestCost(t *testing.T) {
 		}
 		return d
 	}
-	prices := []Price{{Model: "m", Since: day("2026-01-01"), Input: 1, CacheRead: 0.1, CacheWrite: 2, Output: 10}, {Model: "m", Since: day("2026-06-01"), Input: 2, CacheRead: 0.2, CacheWrite: 4, Output: 20},
-		{Model: "m", Since: day("2999-01-01"), Input: 1000}, {Model: "m2", Input: 1}}
+	prices := []Price{{Model: "m", Since: "2026-01-01", Input: 1, CacheRead: 0.1, CacheWrite: 2, Output: 10}, {Model: "m", Since: "2026-06-01", Input: 2, CacheRead: 0.2, CacheWrite: 4, Output: 20},
+		{Model: "m", Since: "2999-01-01", Input: 1000}, {Model: "m2", Input: 1}}
 	n := func(v int64) *int64 { return &v }
 	for _, c := range []struct {
 		name  string

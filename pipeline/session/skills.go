@@ -14,6 +14,8 @@ import (
 // attempt is one attempt to load a skill.
 type attempt struct {
 	name, via   string
+	unnamed     bool   // the name was made of the path of its SKILL.md, nobody said it
+	file        string // its SKILL.md or the directory of it, where known
 	tool        string // that was called; "" for an event
 	outcome     string
 	refusal     string
@@ -56,7 +58,7 @@ func joinReads(list []*attempt) []*attempt {
 	for i, r := range list {
 		if r.via == string(convention.ViaRead) {
 			if a := openLoad(list[:i], r); a != nil {
-				a.text, a.cut, a.awaits = r.text, r.cut, false
+				a.text, a.cut, a.awaits, a.file = r.text, r.cut, false, cmp.Or(a.file, r.file)
 				continue
 			}
 			if n := len(out); n > 0 && r.outcome == refused && out[n-1].outcome == refused && out[n-1].via == string(convention.ViaTool) &&
@@ -120,7 +122,7 @@ func (b *builder) readAttempts(c *call, base attempt, n *node) []*attempt {
 	var out []*attempt
 	for i, f := range files {
 		a := base
-		a.via, a.name = string(convention.ViaRead), names[i]
+		a.via, a.name, a.unnamed, a.file = string(convention.ViaRead), names[i], true, f
 		a.outcome, a.refusal = loadOutcome(c)
 		switch {
 		case a.outcome == loaded && texts != nil:
@@ -131,7 +133,7 @@ func (b *builder) readAttempts(c *call, base attempt, n *node) []*attempt {
 				continue
 			}
 			if a.text.name != "" {
-				a.name = a.text.name
+				a.name, a.unnamed = a.text.name, false
 			}
 		case a.outcome == refused && !strings.Contains(strings.ToLower(f), "skills/") && !strings.Contains(f, ".agents/"):
 			continue // somebody else's file that is not there
@@ -193,6 +195,7 @@ func (b *builder) eventAttempts(out []*attempt) []*attempt {
 			continue
 		}
 		a := &attempt{name: e.Skill, via: string(e.Via), outcome: e.Outcome, agent: it.agent, span: it.span(), at: it.meta.At, events: map[string]bool{}}
+		a.unnamed = e.Via == convention.ViaInjected && e.Skill == lastDir(skillDir(e.Directory))
 		a.place = b.placeOf(it)
 		a.take(it, e, text)
 		if e.Via == convention.ViaInjected {
@@ -226,15 +229,6 @@ func (b *builder) matchEvent(out []*attempt, it *item, e *convention.SkillLoad, 
 	return nil
 }
 
-// sameSkill joins names: equal when folded, or equal in their last segment when one of them has no plugin.
-func sameSkill(x, y string) bool {
-	if x == y {
-		return true
-	}
-	bx, by := bareSkill(x), bareSkill(y)
-	return bx == by && bx != "" && (bx == x || by == y)
-}
-
 // take adds what an event knows to an attempt.
 func (a *attempt) take(it *item, e *convention.SkillLoad, text skillText) {
 	if a.events == nil {
@@ -244,6 +238,7 @@ func (a *attempt) take(it *item, e *convention.SkillLoad, text skillText) {
 	if a.name == "" {
 		a.name = e.Skill
 	}
+	a.file = cmp.Or(a.file, e.Directory)
 	if a.outcome == "" || a.outcome == attempted && e.Outcome != "" {
 		a.outcome = cmp.Or(e.Outcome, attempted)
 	}
@@ -266,7 +261,7 @@ func (b *builder) deduce(out, injected []*attempt) []*attempt {
 		}
 	}
 	if len(waiting) == 1 && len(injected) == 1 {
-		waiting[0].text, waiting[0].cut, waiting[0].awaits = injected[0].text, injected[0].cut, false
+		waiting[0].text, waiting[0].cut, waiting[0].awaits, waiting[0].file = injected[0].text, injected[0].cut, false, injected[0].file
 		return nil
 	}
 	return injected
@@ -296,12 +291,6 @@ func (b *builder) placeOf(it *item) int {
 	return place
 }
 
-// offer is a catalogue as an agent saw it.
-type offer struct {
-	found  bool
-	skills []convention.CatalogueSkill
-}
-
 // catalogueAt is the last catalogue of the agent before a place, else of any agent before it, else the agent's first one:
 // a harness may export the input with the catalogue late.
 func (b *builder) catalogueAt(place int, agent string) offer {
@@ -320,27 +309,6 @@ func (b *builder) catalogueAt(place int, agent string) offer {
 		return offer{true, n.catalogue}
 	}
 	return offer{}
-}
-
-// find is the entry of a skill: exact, folded, then by its last segment.
-func (o offer) find(name string) (convention.CatalogueSkill, bool) {
-	for _, s := range o.skills {
-		if s.Name == name {
-			return s, true
-		}
-	}
-	key := foldSkill(name)
-	for _, s := range o.skills {
-		if foldSkill(s.Name) == key {
-			return s, true
-		}
-	}
-	for _, s := range o.skills {
-		if sameSkill(foldSkill(s.Name), key) {
-			return s, true
-		}
-	}
-	return convention.CatalogueSkill{}, false
 }
 
 // skillRows makes the rows of skills and the session's counts of them.
@@ -362,14 +330,14 @@ func (b *builder) skillRows(s *schema.Session) []schema.Skill {
 			isLoaded[key] = true
 		}
 		o := b.catalogueAt(a.place, a.agent)
-		entry, offered := o.find(a.name)
+		entry, rule := o.find(a)
 		switch {
 		case !o.found:
 			row.CatalogueState = "unrecorded"
 		case len(o.skills) == 0:
-			row.CatalogueState, row.Offered = "empty", ptr(false)
+			row.CatalogueState, row.Offered, row.MatchRule = "empty", ptr(false), matchNone
 		default:
-			row.CatalogueState, row.Offered = "listed", ptr(offered)
+			row.CatalogueState, row.Offered, row.MatchRule = "listed", ptr(rule != matchNone), rule
 		}
 		row.Description = b.joined(cmp.Or(entry.Description, a.text.description, a.description))
 		if a.text.body != "" && a.outcome == loaded {

@@ -48,14 +48,6 @@ func loadedName(args string) string {
 	return ""
 }
 
-// foldSkill is the key under which spellings of a skill's name are one: case, and _ as -.
-func foldSkill(name string) string {
-	return strings.ReplaceAll(strings.ToLower(strings.TrimSpace(name)), "_", "-")
-}
-
-// bareSkill is a folded name without its plugin or directory.
-func bareSkill(key string) string { return key[strings.LastIndexAny(key, ":/")+1:] }
-
 var readTools = map[string]bool{"read": true, "read_file": true, "file_read": true, "filesystem_read": true, "read_text_file": true,
 	"view": true, "view_file": true, "open_file": true, "readfile": true, "fs_read": true, "read_many_files": true, "str_replace_based_edit_tool": true, "str_replace_editor": true, "file_editor": true}
 
@@ -206,21 +198,6 @@ func editsInPlace(words []string) bool {
 		}
 	}
 	return false
-}
-
-// fileSkill is the name of the skill whose SKILL.md lies at file: the catalogue's for that location, else the directory's.
-func fileSkill(file string, catalogue []convention.CatalogueSkill) string {
-	f := path.Clean(strings.ReplaceAll(file, `\`, "/"))
-	for _, s := range catalogue {
-		if s.Location != "" && path.Clean(strings.ReplaceAll(s.Location, `\`, "/")) == f {
-			return s.Name
-		}
-	}
-	dir := path.Base(path.Dir(f))
-	if dir == "." || dir == "/" || dir == ".." {
-		return ""
-	}
-	return dir
 }
 
 // catalogueResult reads the result of a discovery tool: a catalogue as text, or JSON with names and descriptions.
