@@ -122,7 +122,7 @@ func TestPriceTableIsChecked(t *testing.T) {
 	for _, tt := range []struct{ yaml, want string }{
 		{"ingest: {prices: [{since: 2026-01-01, input: 1}]}", "ingest.prices[0]: model is missing"},
 		{"ingest: {prices: [{model: m, since: soon, input: 1}]}", `ingest.prices[0]: since "soon": want a date`},
-		{"ingest: {prices: [{model: m, input: -1}]}", "ingest.prices[0]: a price of -1"},
+		{"ingest: {prices: [{model: m, input: -1}]}", "must not be negative"},
 		{"ingest: {prices: [{model: m, since: 2026-01-01}, {model: m, since: 2026-01-01, input: 2}]}", "ingest.prices[1]: m has two prices since"},
 		{"evaluate: {prices: [{model: m, since: 30.11.2026}]}", "evaluate.prices[0]: since"},
 		{"ingest: {prices: [{model: m, cache_reed: 1}]}", `did you mean "cache_read"?`},
