@@ -22,14 +22,20 @@ func named(sc *scanner, at int) int {
 	for hi > at && (s[hi-1] == '.' || s[hi-1] == '-') {
 		hi--
 	}
-	if !separated(s, lo, hi) {
+	if has(s, lo-len(markerOpen), markerOpen) {
 		return 0
+	}
+	if !separated(s, lo, hi) {
+		return sc.markup(lo, hi)
 	}
 	v, ok := sc.valueBeside(lo, hi)
-	if !ok || has(s, lo-len(markerOpen), markerOpen) {
-		return 0
+	if !ok {
+		return sc.markup(lo, hi)
 	}
 	c := classify(s[lo:hi])
+	if c == classNone {
+		c = sc.spacedName(lo, hi)
+	}
 	if c == classNone {
 		return 0
 	}
@@ -52,7 +58,7 @@ func separated(s string, lo, hi int) bool {
 		return is(s[hi], cSep)
 	}
 	k := runEnd(s, hi, cSpace)
-	return k < len(s) && is(s[k], cSep) || has(s, lo, "--")
+	return k < len(s) && is(s[k], cSep) || s[lo] == '-'
 }
 
 // beside is where the value of a name lies.
@@ -61,7 +67,7 @@ type beside struct {
 	class class
 	start int
 	delim string // that closes a quoted value: a quotation mark, with backslashes inside other strings
-	until byte   // that closes an unquoted one in addition, such as < in XML
+	end   int    // of a block of lines
 }
 
 // valueBeside parses what is between a name and its value.
@@ -110,6 +116,12 @@ func (sc *scanner) valueBeside(lo, hi int) (beside, bool) {
 			j++
 			b.colon = false
 		}
+		if k := runEnd(s, j, cSpace); k < len(s) && (s[k] == '|' || s[k] == '>') {
+			if b.start, b.end = yamlBlock(s, lo, k); b.end > 0 {
+				b.quoted = true
+				return b, true
+			}
+		}
 	case ',': // setenv("NAME", "value"), ["--password", "value"]
 		if !quoted || lo < 2 || !(strings.HasPrefix(b.name, "-") || s[lo-2] == '(' || has(s, lo-3, `(\`)) {
 			return b, false
@@ -118,12 +130,6 @@ func (sc *scanner) valueBeside(lo, hi int) (beside, bool) {
 		if k := skip(s, j, '\\'); k >= len(s) || !isQuote(s[k]) {
 			return b, false
 		}
-	case '>': // <password>value</password>
-		if lo == 0 || s[lo-1] != '<' || j != hi {
-			return b, false
-		}
-		b.start, b.until = j+1, '<'
-		return b, true
 	case '\n', '\r': // name: PASSWORD, and in the next line value: …
 		k := yamlValue(s, j)
 		if k == 0 {
@@ -132,10 +138,15 @@ func (sc *scanner) valueBeside(lo, hi int) (beside, bool) {
 		b.spaced, b.colon = true, true
 		j = k
 	default: // --password value
-		if j == hi || quoted || !strings.HasPrefix(b.name, "--") {
+		switch {
+		case j == hi || quoted:
+			return b, false
+		case s[j] == '\'' && hasFold(b.name, 0, "password") && len(b.name) == len("password"): // SQL: PASSWORD '…'
+		case strings.HasPrefix(b.name, "--") || strings.HasPrefix(b.name, "-") && classify(b.name) == classPassword:
+			b.env = true
+		default:
 			return b, false
 		}
-		b.env = true
 	}
 	for n := 0; n < 2 && j < len(s) && s[j] == '*'; n++ { // **Password:** …
 		j++
@@ -193,13 +204,10 @@ func (sc *scanner) assign(b beside) int {
 		return 0
 	}
 	v := s[b.start:end]
+	if b.end > 0 { // of a block, the first line tells whether it is a secret
+		v = line(v, 0)
+	}
 	b.next = s[end:min(len(s), end+16)]
-	if b.until != 0 && (end >= len(s) || s[end] != b.until) {
-		return 0
-	}
-	if b.until != 0 {
-		b.quoted = true
-	}
 	if len(v) <= maxCode && !secretValue(b.class, v, b.manner) || onlyMarkers(v) {
 		return 0
 	}
@@ -238,15 +246,15 @@ func (m *Masker) wholeToken(v string) (Kind, bool) {
 // valueEnd returns where the value of a name ends.
 func (sc *scanner) valueEnd(b beside) int {
 	s := sc.s
+	if b.end > 0 {
+		return b.end
+	}
 	if b.quoted {
 		if end, ok := closing(s, b.start, b.delim); ok {
 			return end
 		}
 	}
 	i := b.start
-	if b.until != 0 {
-		return runUntil(s, i, b.until)
-	}
 	for i < len(s) {
 		c := s[i]
 		switch {
@@ -266,13 +274,6 @@ func (sc *scanner) valueEnd(b beside) int {
 				return i
 			}
 		}
-		i++
-	}
-	return i
-}
-
-func runUntil(s string, i int, stop byte) int {
-	for i < len(s) && s[i] != stop && s[i] != '\n' {
 		i++
 	}
 	return i

@@ -13,9 +13,10 @@ const (
 	cEnd       // ends an unquoted value
 	cTok       // characters of a bearer token: letters, digits, +/=_.~:-
 	cHexUp     // 0-9 a-f A-F
-	cPlain     // hides nothing: ASCII but backslash, percent sign, escape and NUL
+	cPlain     // hides nothing: ASCII but backslash, percent sign, ampersand, escape and NUL
 	cBase64    // letters, digits, - _ + /
 	cSep       // may follow a name that has a value
+	cRun       // characters of tokens and URLs
 	cAlpha     = cUpper | cLower
 	cAlnum     = cAlpha | cDigit
 	cURLSafe   = cAlnum | cDash
@@ -48,8 +49,9 @@ func classTable() (t [256]uint16) {
 	mark(" \t\r\n\v\f\"'`\\,;}{[]()<>", cEnd)
 	mark(upper+lower+digit+"+/=_.~:-", cTok)
 	mark("\"'`=:,>*]\\\r\n", cSep)
+	mark(upper+lower+digit+"+/=_.~:-&?%@", cRun)
 	for c := byte(1); c < 0x80; c++ {
-		if c != '\\' && c != '%' && c != esc {
+		if c != '\\' && c != '%' && c != '&' && c != esc {
 			t[c] |= cPlain
 		}
 	}

@@ -53,7 +53,8 @@ const (
 	DatabricksToken    Kind = "databricks_token"
 	AgeSecretKey       Kind = "age_secret_key"
 	TelegramToken      Kind = "telegram_token"
-	URLPassword        Kind = "url_password" // user information or a secret parameter of a URL
+	ServiceToken       Kind = "service_token" // of one of the many services that give out tokens of their own form
+	URLPassword        Kind = "url_password"  // user information or a secret parameter of a URL
 	URLSignature       Kind = "url_signature"
 	Assignment         Kind = "assignment" // found by a name beside it in running text
 	Password           Kind = "password"   // this and the following: found by the key that holds the value

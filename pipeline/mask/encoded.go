@@ -1,6 +1,7 @@
 package mask
 
 const (
+	maxEncoded = 2 // layers of base64 or hex
 	minBase64  = 20
 	minHexRun  = 32
 	minHexText = 24 // hex digits that decode to printable text
@@ -10,7 +11,7 @@ const (
 // encodedRuns looks into runs of base64 and hex and replaces each whole run that hides a secret.
 //
 // A run is found by a probe of twelve bytes every eight: a run of 20 covers one of them, words of prose hardly ever.
-func (m *Masker) encodedRuns(dst []span, s string) []span {
+func (m *Masker) encodedRuns(dst []span, s string, lv level) []span {
 	for i := 0; i+12 <= len(s); i += 8 {
 		if below(word(s, i), '+')|below(word(s, i+4), '+') != 0 {
 			continue // holds a blank, a quote or the like
@@ -18,7 +19,12 @@ func (m *Masker) encodedRuns(dst []span, s string) []span {
 		start := runStart(s, i, cAnyBase64, i)
 		end := runEnd(s, i, cAnyBase64)
 		if end-start >= minBase64 {
-			dst = m.encodedRun(dst, s, start, end)
+			if start > 1 && (s[start-1] == '.' || s[start-1] == '|' || s[start-1] == '%') {
+				sc := scanner{m: m, s: s, spans: dst}
+				sc.lone(start, end)
+				dst = sc.spans
+			}
+			dst = m.encodedRun(dst, s, start, end, level{encoded: lv.encoded + 1})
 			i = end &^ 7 // the next probe lies behind the run
 		}
 	}
@@ -31,11 +37,11 @@ func below(w uint64, c byte) uint64 {
 	return (w - uint64(c)*ones) &^ w & (0x80 * ones)
 }
 
-func (m *Masker) encodedRun(dst []span, s string, start, end int) []span {
+func (m *Masker) encodedRun(dst []span, s string, start, end int, lv level) []span {
 	run := s[start:end]
 	if end-start >= minHexRun {
 		if at, n := hexPart(run); n >= minHexRun {
-			if p, ok := m.hidden(decodeHex(run[at : at+n])); ok {
+			if p, ok := m.hidden(decodeHex(run[at:at+n]), lv); ok {
 				p.start, p.end = start+at, start+at+n
 				dst = append(dst, p)
 			}
@@ -53,7 +59,7 @@ func (m *Masker) encodedRun(dst []span, s string, start, end int) []span {
 			if to += 4; to > len(run) {
 				to = len(run)
 			}
-			if p, ok := m.hidden(decodeBase64(run[from:to])); ok {
+			if p, ok := m.hidden(decodeBase64(run[from:to]), lv); ok {
 				return append(dst, wholeRun(s, start, end, p))
 			}
 		}
@@ -74,11 +80,11 @@ func wholeRun(s string, start, end int, p span) span {
 }
 
 // hidden scans a decoded text. The marker of the run carries the first secret in it.
-func (m *Masker) hidden(text string) (span, bool) {
+func (m *Masker) hidden(text string, lv level) (span, bool) {
 	if text == "" {
 		return span{}, false
 	}
-	spans := merge(m.scanText(nil, text, level{encoded: true}))
+	spans := merge(m.scanText(nil, text, lv))
 	if len(spans) == 0 {
 		return span{}, false
 	}

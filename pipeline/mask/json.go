@@ -6,6 +6,7 @@ import (
 )
 
 const (
+	minKey        = 12    // of a key that may be a secret itself
 	maxTaken      = 64    // masked keys of one object that are compared with each other
 	maxNesting    = 10000 // of arrays and objects, as in encoding/json
 	lookaheadPart = 2     // the looks ahead of one document cost no more than this many times its length
@@ -15,6 +16,8 @@ const (
 type carried struct {
 	class class
 	all   bool // every leaf below is meant, not only those under value-like keys
+	text  bool // the key says that this is a text of a message
+	item  bool // an element of a list
 }
 
 // walker finds the spans of one or several JSON documents in a row. It accepts a little more than the grammar, such
@@ -25,6 +28,7 @@ type walker struct {
 	spans  []span
 	lv     level
 	budget int
+	seams  seams
 }
 
 // findJSON appends the spans of s, or reports that s is no JSON.
@@ -113,14 +117,20 @@ func (w *walker) lift(spans []span, v *view, from int) {
 }
 
 func (w *walker) leaf(from, to int, escaped bool, c carried) {
-	if to-from < 3 && c.class == classNone {
+	if to-from < 3 && c.class == classNone && !c.text {
 		return
 	}
 	text, v := w.text(from, to, escaped)
 	lv := w.lv
 	lv.json++
-	if spans := w.m.findKeyed(nil, text, lv, c); len(spans) > 0 {
-		w.lift(merge(spans), v, from)
+	spans := merge(w.m.findKeyed(nil, text, lv, c))
+	if (c.text || c.item) && c.class == classNone {
+		w.seam(piece{text, v, from, !c.text}, spans)
+	} else if c.class != classNone {
+		w.seams.reset()
+	}
+	if len(spans) > 0 {
+		w.lift(spans, v, from)
 	}
 }
 
@@ -133,6 +143,13 @@ func (w *walker) array(i, depth int, c carried) (int, bool) {
 	}
 	inKey := false // a private key as a list of lines
 	flag := classNone
+	var command *program
+	var opt *option
+	c.item = i < len(w.s) && w.s[i] == '"'
+	if c.item && !c.text {
+		defer func(outer seams) { w.seams = outer }(w.seams)
+		w.seams = seams{}
+	}
 	for {
 		here := c
 		switch {
@@ -149,6 +166,16 @@ func (w *walker) array(i, depth int, c carried) (int, bool) {
 		flag = classNone
 		if w.s[i] == '"' {
 			text := w.s[i+1 : end-1]
+			if opt != nil { // ["curl", "-u", "user:password"]
+				if a, b := opt.secret(text); a < b && strings.IndexByte(text, '\\') < 0 {
+					w.lift([]span{w.m.span(text, a, b, Assignment)}, nil, i+1)
+				}
+				opt = nil
+			} else if command != nil {
+				opt, _ = command.option(text, true)
+			} else {
+				command = w.m.program(text)
+			}
 			switch {
 			case strings.HasPrefix(text, "--") && len(text) > 2 && text[2] != '-' && len(text) < maxName: // ["--password", "value"]
 				flag = classify(text)
@@ -179,6 +206,7 @@ func (w *walker) object(i, depth int, c carried) (int, bool) {
 	}
 	pair, named := classNone, false // what a sibling says about the value: {"name": "password", "value": …}
 	var taken []string              // keys with markers
+	kube := false                   // a manifest of kind Secret
 	for {
 		if i >= len(w.s) || w.s[i] != '"' {
 			return i, false
@@ -196,15 +224,25 @@ func (w *walker) object(i, depth int, c carried) (int, bool) {
 		if i >= len(w.s) {
 			return i, false
 		}
-		child := carried{class: w.m.classify(key)}
+		child := carried{class: w.m.classify(key), text: textLike(key)}
+		switch key {
+		case "role":
+			w.speaker(i)
+		case "kind":
+			kube = kube || has(w.s, i, `"Secret"`)
+		}
 		switch {
 		case child.class != classNone:
 		case c.class != classNone && (c.all || valueLike(key)):
 			child = c
+		case (key == "data" || key == "stringData") && w.s[i] == '{':
+			if kube || w.kindAfter(i) == "Secret" {
+				child = carried{class: classSecret, all: true}
+			}
 		case nameLike(key) && w.s[i] == '"':
 			pair, named = w.named(i), true
 		case valueLike(key):
-			if !named {
+			if !named && !typedValue(key) {
 				pair, named = w.nameAfter(i), true
 			}
 			child.class = pair
@@ -225,9 +263,21 @@ func (w *walker) object(i, depth int, c carried) (int, bool) {
 	}
 }
 
+// speaker ends a message where the next text is somebody else's.
+func (w *walker) speaker(i int) {
+	end, _ := stringEnd(w.s, i)
+	if w.s[i] != '"' || end < 0 {
+		return
+	}
+	if role := w.s[i+1 : end-1]; role != w.seams.role {
+		w.seams.reset()
+		w.seams.role = role
+	}
+}
+
 // key masks a key that is a secret itself and keeps it different from the others of its object.
 func (w *walker) key(key string, v *view, from int, taken []string) []string {
-	if len(key) < tailMin {
+	if len(key) < minKey {
 		return taken
 	}
 	lv := w.lv
@@ -274,6 +324,11 @@ func valueLike(key string) bool {
 	return oneOf(key, "value", "stringValue", "string_value", "Value", "values", "val", "v", "arrayValue", "array_value", "bytesValue", "intValue", "default")
 }
 
+// typedValue reports keys of the one member of a value of OTLP, which has no name beside it.
+func typedValue(key string) bool {
+	return oneOf(key, "stringValue", "intValue", "arrayValue", "bytesValue", "string_value", "array_value")
+}
+
 // named classifies the string at i as a name.
 func (w *walker) named(i int) class {
 	end, escaped := stringEnd(w.s, i)
@@ -306,6 +361,33 @@ func (w *walker) nameAfter(i int) class {
 		}
 	}
 	return classNone
+}
+
+// kindAfter looks behind the value at i for what kind the object says that it is.
+func (w *walker) kindAfter(i int) string {
+	for range 4 {
+		if i = w.space(w.skip(i)); i >= len(w.s) || w.s[i] != ',' {
+			return ""
+		}
+		if i = w.space(i + 1); i >= len(w.s) || w.s[i] != '"' {
+			return ""
+		}
+		end, _ := stringEnd(w.s, i)
+		if end < 0 {
+			return ""
+		}
+		key := w.s[i+1 : end-1]
+		if i = w.space(end); i >= len(w.s) || w.s[i] != ':' {
+			return ""
+		}
+		i = w.space(i + 1)
+		if key == "kind" && i < len(w.s) && w.s[i] == '"' {
+			if end, _ := stringEnd(w.s, i); end > 0 {
+				return w.s[i+1 : end-1]
+			}
+		}
+	}
+	return ""
 }
 
 // schema reports whether the object that begins at i describes a value instead of holding it: the parameters of a

@@ -91,7 +91,10 @@ func classify(key string) class {
 	for end > 0 && !is(key[end-1], cAlpha) {
 		end--
 	}
-	if end < 3 || !tailOfSecret(lower(key[end-3]), lower(key[end-2]), lower(key[end-1])) {
+	if hasFold(key, end-len("secretvalue"), "secretvalue") {
+		return classSecret
+	}
+	if end < 3 || end == 3 && hasFold(key, 0, "key") || !tailOfSecret(lower(key[end-3]), lower(key[end-2]), lower(key[end-1])) {
 		return classNone
 	}
 	w := split(key[:end]) // digits and brackets at the end are no part of a name
@@ -103,11 +106,13 @@ func classify(key string) class {
 		return classNone
 	case anySuffix(last, "password", "passwd", "passphrase", "passcode", "pwd", "passwords"), last == "word" && prev == "pass", last == "phrase" && prev == "pass":
 		return classPassword
+	case oneOf(last, "storepass", "keypass", "passin", "passout"):
+		return classPassword
 	case last == "pass", anySuffix(last, "dbpass", "userpass"):
 		if anySuffix(last, "dbpass", "userpass") || oneOf(prev, "db", "database", "user", "smtp", "mail", "email", "mysql", "pg", "postgres", "redis", "mongo", "ftp", "ssh", "admin", "root", "proxy", "http", "ldap", "login", "rabbitmq") {
 			return classPassword
 		}
-	case last == "secret", last == "secrets", anySuffix(last, "clientsecret", "appsecret", "secretvalue"):
+	case last == "secret", last == "secrets", anySuffix(last, "clientsecret", "appsecret"):
 		return classSecret
 	case anySuffix(last, "token"):
 		return classifyToken(last, prev)
@@ -121,6 +126,8 @@ func classify(key string) class {
 		return classCookie
 	case last == "connectionstring", last == "string" && (prev == "connection" || prev == "conn"), last == "connstr":
 		return classConnection
+	case last == "auth" && (prev == "" || prev == "npm" || prev == "basic"):
+		return classAPIKey
 	case oneOf(last, "jwt", "bearer"):
 		return classToken
 	}
@@ -132,18 +139,20 @@ func tailOfSecret(a, b, c byte) bool {
 	switch c {
 	case 'd':
 		return a == 'o' && b == 'r' || a == 's' && b == 'w' || a == 'p' && b == 'w'
+	case 'h':
+		return a == 'u' && b == 't'
 	case 't':
 		return a == 'r' && b == 'e' || a == 'j' && b == 'w'
 	case 's':
 		return a == 'e' && b == 't' || a == 'a' && b == 'l' || a == 'i' && b == 'e' || a == 'r' && b == 'd' || a == 'a' && b == 's' || a == 'e' && b == 'd'
 	case 'n':
-		return a == 'k' && b == 'e' || a == 'i' && b == 'o'
+		return a == 'k' && b == 'e' || a == 'i' && b == 'o' || a == 's' && b == 'i'
 	case 'y':
 		return a == 'k' && b == 'e'
 	case 'l':
 		return a == 'i' && b == 'a'
 	case 'e':
-		return a == 'a' && b == 's' || a == 'o' && b == 'd' || a == 'k' && b == 'i' || a == 'l' && b == 'u'
+		return a == 'a' && b == 's' || a == 'o' && b == 'd' || a == 'k' && b == 'i'
 	case 'g':
 		return a == 'i' && b == 'n'
 	case 'r':

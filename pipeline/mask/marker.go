@@ -64,7 +64,7 @@ func knownKind(k Kind) bool {
 	case AWSAccessKeyID, AWSSecretAccessKey, AWSSessionToken, GitHubToken, GitLabToken, SlackToken, SlackWebhook,
 		OpenAIKey, OpenRouterKey, AnthropicKey, BedrockAPIKey, GoogleAPIKey, GoogleOAuthToken, PrivateKey,
 		AzureClientSecret, StripeKey, NPMToken, PyPIToken, DockerToken, HuggingFaceToken, JWT, SendGridKey, TwilioKey,
-		VaultToken, DatabricksToken, AgeSecretKey, TelegramToken, URLPassword, URLSignature, Assignment, Password,
+		VaultToken, DatabricksToken, AgeSecretKey, TelegramToken, ServiceToken, URLPassword, URLSignature, Assignment, Password,
 		Secret, Token, APIKey, Authorization, Cookie, ConnectionString, Credential,
 		Email, Phone, IBAN, Card, IPAddress, USSSN, Identity, Failed:
 		return true

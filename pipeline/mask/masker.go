@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	rulesVersion = 2 // raise it when a matcher, a filter or the marker changes what comes out
+	rulesVersion = 3 // raise it when a matcher, a filter or the marker changes what comes out
 	maxRounds    = 8 // until nothing changes any more; two are the rule
 )
 
@@ -23,6 +23,7 @@ type Masker struct {
 	maxBytes int
 	tokens   []token
 	params   []urlParameter
+	programs []program
 	filter   *prefilter
 	version  string
 }
@@ -36,8 +37,9 @@ func New(opts Options) *Masker {
 		maxBytes: cmp.Or(opts.MaxValueBytes, 64<<20),
 		tokens:   tokens(),
 		params:   urlParameters(),
+		programs: programs(),
 	}
-	m.filter = newPrefilter(anchors(m.tokens, m.params))
+	m.filter = newPrefilter(anchors(m.tokens, m.params, m.programs))
 	h := sha256.New()
 	for _, t := range m.tokens {
 		fmt.Fprintf(h, "%s %s %d %d %t %d\n", t.kind, t.lit, t.body, t.min, t.glued, t.vet)
@@ -194,8 +196,9 @@ func (m *Masker) each(parts []string) (out []string, found []Kind) {
 // level says how far inside encodings a text lies.
 type level struct {
 	json    int  // strings of JSON around it
-	encoded bool // it came out of base64 or hex
-	loose   bool // it came out of escapes or percent-encoding
+	encoded int  // layers of base64 or hex that it came out of
+	loose   bool // it came out of escapes, percent-encoding or entities
+	wrapped bool // its lines were joined
 }
 
 // find appends the spans of a text, as JSON if it is some.
@@ -237,11 +240,14 @@ func (m *Masker) scanText(dst []span, s string, lv level) []span {
 	sc := scanner{m: m, s: s, spans: dst}
 	sc.scan()
 	dst = sc.spans
-	if !lv.encoded {
-		dst = m.encodedRuns(dst, s)
+	if lv.encoded < maxEncoded {
+		dst = m.encodedRuns(dst, s, lv)
 	}
-	if m.pii {
+	if m.pii && !lv.wrapped {
 		dst = m.personal(dst, s)
+	}
+	if !lv.wrapped {
+		dst = m.unwrapped(dst, s, lv)
 	}
 	if lv.loose {
 		return dst

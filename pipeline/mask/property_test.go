@@ -143,7 +143,7 @@ func TestMasker_Linear(t *testing.T) {
 	m := mask.New(mask.Options{PII: true})
 	for _, unit := range []string{
 		"://", "http://a:", "eyJ", "eyJa.", "sk-", "sk-a.", "pass" + "word=", "pass" + "word='", "tok" + "en: \"", "-----BEGIN ", "-----BEGIN PRIVATE KEY---", "\\", "%25", "[", "{\"a\":", "[MASKED:", "@", "a@", "a.",
-		"{\"value\":", "{\"pass" + "word\":{\"type\":", "\"", "0", "A", "AAAA", "cookie: ", "authoriz" + "ation: ", "&code=", "gh" + "p_", "1:AA", "1Q~", "+1 ", "1-", "\u200b", "$", "BEGIN END", "----BEGIN A", "\\\"", "\\u0041",
+		"{\"value\":", "{\"pass" + "word\":{\"type\":", "\"", "0", "A", "AAAA", "cookie: ", "authoriz" + "ation: ", "&code=", "gh" + "p_", "1:AA", "1Q~", "+1 ", "1-", "\u200b", "$", "curl ", "curl -u ", "kind: secret\n", "|key|", "|pass" + "word|a\n", "<key", "<pass" + "word>", "machine ", "machine login ", ":*:", "api key ", "&amp;", "&#", "sentry=", "sentry ", "AAAAAAAAAAAAAAAAAAAA1\n", "AAAAAAAAAAAAAAAA\\\n", "pass" + "word: |\n ", "Private-Lines: 1\n", "_mmk", ".acc_", "s.AAAAAAAAAAAAAAAAAAAAAAAA", "{\"text\":\"a", "[\"AKIA\",", "BEGIN END", "----BEGIN A", "\\\"", "\\u0041",
 	} {
 		small, large := strings.Repeat(unit, 1<<10), strings.Repeat(unit, 1<<14)
 		run := func(s string) time.Duration {

@@ -1,11 +1,8 @@
 package mask
 
-// gramBits is the size of the prefilter: 2^14 one-byte slots stay in the first-level cache.
-const (
-	gramBits = 14
-	gramMul  = 0x9E3779B1
-	gramFold = 0x202020
-)
+// gramBits is the size of the prefilter: three bytes, of which the lower five bits count. Letters of either case are one,
+// and what else falls on a letter is rare enough beside it.
+const gramBits = 15
 
 // matcher names the function that looks around a hit. It is a number and no function value so that a scanner stays on
 // the stack.
@@ -27,6 +24,16 @@ const (
 	matchUserInfo
 	matchBearer
 	matchParameter
+	matchProgram
+	matchNetrc
+	matchNetrcDefault
+	matchPgpass
+	matchPPK
+	matchSQL
+	matchKube
+	matchVendor
+	matchTeams
+	matchAround
 )
 
 // anchor ties three bytes that a secret or a telling name must contain to the matcher that looks around them.
@@ -40,7 +47,7 @@ type anchor struct {
 
 // anchors lists everything that is looked for. Of each literal the three bytes that are rarest in English, code and
 // JSON lead to it.
-func anchors(tokens []token, params []urlParameter) []anchor {
+func anchors(tokens []token, params []urlParameter, programs []program) []anchor {
 	list := []anchor{
 		{"sk-", false, 0, matchOpenAI, 0},
 		{"sk-ant-", false, 1, matchAnthropic, 0},
@@ -52,6 +59,20 @@ func anchors(tokens []token, params []urlParameter) []anchor {
 		{"BEGIN", false, 0, matchPEM, 0},
 		{"://", false, 0, matchUserInfo, 0},
 		{"bearer", true, 0, matchBearer, 0},
+		{"machine", false, 2, matchNetrc, 0},
+		{"default login", false, 6, matchNetrcDefault, 0},
+		{":*:", false, 0, matchPgpass, 0},
+		{"Private-Lines:", false, 6, matchPPK, 0},
+		{"identified by", true, 6, matchSQL, 0},
+		{"kind: secret", true, 2, matchKube, 0},
+		{"office.com/webhookb2/", false, 14, matchTeams, 0},
+		{".atlasv1.", false, 3, matchAround, 0},
+		{"_mmk", false, 1, matchAround, 0},
+		{".acc_", false, 0, matchAround, 0},
+		{".acc-", false, 0, matchAround, 0},
+	}
+	for _, port := range []string{"5432", "5433", "5439", "6432", "26257"} {
+		list = append(list, anchor{":" + port + ":", false, 1, matchPgpass, 0})
 	}
 	for _, c := range "0123456789abcdef" {
 		list = append(list, anchor{"SK" + string(c), false, 0, matchTwilio, 0})
@@ -63,6 +84,7 @@ func anchors(tokens []token, params []urlParameter) []anchor {
 		{lit: "password", off: 2}, {lit: "passwd", off: 3}, {lit: "passphrase", off: 3}, {lit: "passcode", off: 3}, {lit: "pwd"},
 		{lit: "secret", off: 1}, {lit: "token"}, {lit: "key"}, {lit: "credential", off: 2}, {lit: "creds", off: 2}, {lit: "authorization", off: 5},
 		{lit: "cookie", off: 3}, {lit: "jwt"}, {lit: "ass=", off: 1}, {lit: "ass:", off: 1}, {lit: "ass\"", off: 1}, {lit: "ass'", off: 1},
+		{lit: "auth=", off: 2}, {lit: "auth:", off: 2}, {lit: "auth\"", off: 2}, {lit: "auth =", off: 3}, {lit: "-passin", off: 0}, {lit: "storepass", off: 3}, {lit: "keypass", off: 1},
 	} {
 		n.fold, n.match = true, matchNamed
 		list = append(list, n)
@@ -72,6 +94,12 @@ func anchors(tokens []token, params []urlParameter) []anchor {
 	}
 	for i, p := range params {
 		list = append(list, anchor{p.lit, true, p.off, matchParameter, i})
+	}
+	for i, p := range programs {
+		list = append(list, anchor{p.lit, false, p.off, matchProgram, i})
+	}
+	for i, v := range vendorNames() {
+		list = append(list, anchor{v.lit, true, v.off, matchVendor, i})
 	}
 	return list
 }
@@ -85,8 +113,12 @@ type prefilter struct {
 func newPrefilter(list []anchor) *prefilter {
 	p := &prefilter{buckets: make([][]anchor, 1)}
 	for _, a := range list {
-		h := gramHash(uint64(gram(a.lit, a.off)))
-		if p.slot[h] == 0 {
+		h := gramAt(a.lit, a.off)
+		switch {
+		case p.slot[h] != 0:
+		case len(p.buckets) > 0xFF: // shared by several grams: the literals tell them apart
+			p.slot[h] = uint8(1 + h%0xFF)
+		default:
 			p.slot[h] = uint8(len(p.buckets))
 			p.buckets = append(p.buckets, nil)
 		}
@@ -95,12 +127,10 @@ func newPrefilter(list []anchor) *prefilter {
 	return p
 }
 
-func gram(s string, i int) uint32 {
-	return uint32(s[i]) | uint32(s[i+1])<<8 | uint32(s[i+2])<<16
+// gramAt is the place of the three bytes at i in the prefilter.
+func gramAt(s string, i int) uint32 {
+	return uint32(s[i]&31) | uint32(s[i+1]&31)<<5 | uint32(s[i+2]&31)<<10
 }
-
-// gramHash is the slot of the three lowest bytes of w, whatever their case.
-func gramHash(w uint64) uint32 { return (uint32(w)<<8 | gramFold<<8) * gramMul >> (32 - gramBits) }
 
 // scanner looks through one text. Matchers append to spans and return the position from which to go on, or 0.
 type scanner struct {
@@ -109,28 +139,45 @@ type scanner struct {
 	spans      []span
 	tokensOnly bool // inside a value that is already known to be secret
 	barren     int  // up to here a generic sk- token was looked for in vain
+	command    int  // up to here options of commands were looked for
+	line       int  // and lines of password files
+	manifest   int  // and manifests of secrets
 }
 
-// scan runs the prefilter over the text: six grams of one word of eight bytes at a time, since most words hold none.
+// scan runs the prefilter over the text, six positions at a time.
 func (sc *scanner) scan() {
-	s, slot := sc.s, &sc.m.filter.slot
-	for i := 0; i+3 <= len(s); {
-		at := i
-		if i+8 <= len(s) {
-			w := word(s, i)
-			if slot[gramHash(w)]|slot[gramHash(w>>8)]|slot[gramHash(w>>16)]|slot[gramHash(w>>24)]|slot[gramHash(w>>32)]|slot[gramHash(w>>40)] == 0 {
-				i += 6
-				continue
-			}
-			for slot[gramHash(w)] == 0 {
-				w >>= 8
-				at++
-			}
-		} else if slot[gramHash(uint64(gram(s, i)))] == 0 {
-			i++
+	s := sc.s
+	slot := &sc.m.filter.slot
+	i := 0
+next:
+	for ; i+8 <= len(s); i += 6 {
+		even := word(s, i)
+		odd := even >> 8
+		even = gramsOf(even)
+		odd = gramsOf(odd)
+		a, b, c := slot[even&gramMask], slot[even>>16&gramMask], slot[even>>32&gramMask]
+		d, e, f := slot[odd&gramMask], slot[odd>>16&gramMask], slot[odd>>32&gramMask]
+		if a|b|c|d|e|f == 0 {
 			continue
 		}
-		i = max(at+1, sc.hit(slot[gramHash(uint64(gram(s, at)))], at))
+		for k, id := range [...]uint8{a, d, b, e, c, f} {
+			if id == 0 {
+				continue
+			}
+			if end := sc.hit(id, i+k); end > i+k+1 {
+				i = end
+				goto next
+			}
+		}
+	}
+	for i+3 <= len(s) {
+		if id := slot[gramAt(s, i)]; id != 0 {
+			if end := sc.hit(id, i); end > i+1 {
+				i = end
+				continue
+			}
+		}
+		i++
 	}
 }
 
@@ -139,6 +186,15 @@ func word(s string, i int) uint64 {
 	w := s[i : i+8]
 	return uint64(w[0]) | uint64(w[1])<<8 | uint64(w[2])<<16 | uint64(w[3])<<24 |
 		uint64(w[4])<<32 | uint64(w[5])<<40 | uint64(w[6])<<48 | uint64(w[7])<<56
+}
+
+const gramMask = 1<<gramBits - 1
+
+// gramsOf gives each of the lower three pairs of bytes the place of the three bytes that begin with it.
+func gramsOf(w uint64) uint64 {
+	const low, high = 0x001f001f001f001f, 0x03e003e003e003e0
+	w = w&low | w>>3&high
+	return w | w>>16&low<<10
 }
 
 func (sc *scanner) hit(id uint8, at int) (next int) {
@@ -183,6 +239,26 @@ func (sc *scanner) look(a *anchor, at int) int {
 		return userInfo(sc, at)
 	case matchBearer:
 		return bearer(sc, at)
+	case matchProgram:
+		return sc.m.programs[a.index].match(sc, at)
+	case matchNetrc:
+		return netrc(sc, at)
+	case matchNetrcDefault:
+		return netrcDefault(sc, at)
+	case matchPgpass:
+		return pgpass(sc, at)
+	case matchPPK:
+		return ppk(sc, at)
+	case matchSQL:
+		return sqlPassword(sc, at)
+	case matchKube:
+		return kubeSecret(sc, at)
+	case matchTeams:
+		return teamsHook(sc, at)
+	case matchAround:
+		return around(sc, at)
+	case matchVendor:
+		return vendorValue(sc, at)
 	default:
 		return sc.m.params[a.index].match(sc, at)
 	}

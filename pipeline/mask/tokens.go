@@ -87,8 +87,9 @@ func tokens() []token {
 		list = append(list, token{VaultToken, "hv" + c + ".", 0, cURLSafe, 20, false, vetNone})
 	}
 	for _, c := range []string{"sk_live_", "sk_test_", "sk_prod_", "rk_live_", "rk_test_", "rk_prod_"} {
-		list = append(list, token{StripeKey, c, 1, cAlnum, 16, false, vetNone})
+		list = append(list, token{StripeKey, c, 1, cAlnum, 10, false, vetNone})
 	}
+	list = append(list, serviceTokens()...)
 	return append(list,
 		token{StripeKey, "sk_", 0, cAlnum, 16, false, vetWhole},
 		token{StripeKey, "rk_", 0, cAlnum, 16, false, vetWhole},
@@ -123,6 +124,11 @@ func (t *token) match(sc *scanner, at int) int {
 	if t.body&cStd != 0 { // base64 padding
 		for pad := 0; pad < 2 && end < len(s) && s[end] == '='; pad++ {
 			end++
+		}
+	}
+	if t.kind == GitLabToken && end < len(s) && s[end] == '.' { // routable: a length and a checksum follow
+		if tail := runEnd(s, end+1, cAlnum); tail-end == 10 {
+			end = tail
 		}
 	}
 	if t.kind == AWSAccessKeyID {
@@ -204,7 +210,7 @@ func looseAnthropic(sc *scanner, at int) int {
 
 func twilio(sc *scanner, at int) int {
 	body := at + 2
-	end := runEnd(sc.s, body, cHex)
+	end := runEnd(sc.s, body, cHexUp)
 	n := end - body
 	if !sc.open(at, cAlnum) || n != 32 && (n < tailMin || n > 32 || !sc.cut(end)) {
 		return 0
@@ -283,7 +289,7 @@ func entraChar(c byte) bool { return is(c, cURLSafe) || c == '~' || c == '.' }
 // jwt matches a JSON Web Token, header included. A cut one needs its dot, or a header that says what it is.
 func jwt(sc *scanner, at int) int {
 	s := sc.s
-	if !sc.open(at, cURLSafe) {
+	if !sc.open(at, cAlnum) {
 		return 0
 	}
 	dot := runEnd(s, at, cURLSafe)
@@ -297,7 +303,7 @@ func jwt(sc *scanner, at int) int {
 		return sc.add(at, dot, JWT)
 	}
 	second := runEnd(s, dot+1, cURLSafe)
-	if has(s, dot+1, "eyJ") || jwtHeader(s[at:dot]) {
+	if has(s, dot+1, "ey") || jwtHeader(s[at:dot]) {
 		if second < len(s) && s[second] == '.' {
 			// Encrypted tokens have five parts.
 			end := runEnd(s, second+1, cURLSafe)

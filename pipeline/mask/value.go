@@ -68,6 +68,8 @@ func reference(v string) bool {
 		return n > 2 && phrase(v[1:n-1])
 	case strings.HasPrefix(v, "{{") && strings.HasSuffix(v, "}}"):
 		return n > 4 && phrase(strings.Trim(v[2:n-2], "-. "))
+	case strings.HasPrefix(v, "env:"):
+		return identifier(v[len("env:"):], false)
 	case v[0] == '{' && v[n-1] == '}' && n > 2:
 		return identifier(v[1:n-1], true)
 	}
@@ -224,7 +226,7 @@ func codeCall(v, next string) bool {
 	}
 	switch next[0] {
 	case '(', '[', '<', '{':
-		return identifier(strings.TrimLeft(v, "&*!@"), true) && !has(next, 0, markerOpen)
+		return identifier(strings.TrimLeft(v, "&*!@"), true) && !has(next, 0, markerOpen) && !has(next, 0, "</")
 	}
 	return false
 }

@@ -82,7 +82,39 @@ func unescapeJSON(s string) *view {
 	return &view{text: decodeJSON(s, nil), below: s, decode: decodeJSON}
 }
 
+// decodeText is decodeJSON when nobody asks where things lie: what an escape leaves as it is begins the next stretch.
+func decodeText(s string) string {
+	var b strings.Builder
+	b.Grow(len(s))
+	from, at := 0, 0
+	for {
+		k := strings.IndexByte(s[at:], '\\')
+		if k < 0 {
+			b.WriteString(s[from:])
+			return b.String()
+		}
+		at += k
+		b.WriteString(s[from:at])
+		if at+1 < len(s) && (s[at+1] == '\\' || s[at+1] == '"' || s[at+1] == '/') {
+			from = at + 1
+			at += 2
+			continue
+		}
+		r, n := jsonEscape(s[at:])
+		if r < utf8.RuneSelf {
+			b.WriteByte(byte(r))
+		} else {
+			b.WriteRune(r)
+		}
+		at += n
+		from = at
+	}
+}
+
 func decodeJSON(s string, segs *[]seg) string {
+	if segs == nil {
+		return decodeText(s)
+	}
 	d := decoder{segs: segs}
 	d.b.Grow(len(s))
 	from := 0
@@ -203,7 +235,7 @@ func decodeLoose(s string, segs *[]seg) string {
 }
 
 func needsLoosening(s string) bool {
-	return anyLoose(s, '\\') || anyLoose(s, '%') || strings.IndexByte(s, 0) >= 0 || strings.IndexByte(s, esc) >= 0 || hasInvisible(s)
+	return anyLoose(s, '\\') || anyLoose(s, '%') || anyLoose(s, '&') || strings.IndexByte(s, 0) >= 0 || strings.IndexByte(s, esc) >= 0 || hasInvisible(s)
 }
 
 // anyLoose reports whether an escape that begins with c hides a character.
@@ -214,7 +246,7 @@ func anyLoose(s string, c byte) bool {
 			return false
 		}
 		at += k
-		if r, n, drop := looseChar(s, at); n > 0 && (drop || r > ' ' && r != '"' && r != '\'' && r != '\\' || c == '%') {
+		if r, n, drop := looseChar(s, at); n > 0 && (drop || r > ' ' && r != '"' && r != '\'' && r != '\\' || c != '\\') {
 			return true
 		}
 		at++
@@ -298,6 +330,9 @@ func looseChar(s string, i int) (r rune, n int, drop bool) {
 			return u, k + 2 - i, false
 		}
 		return 0, 0, false
+	case c == '&':
+		r, n := entity(s, i)
+		return r, n, n > 0 && zeroWidth(r)
 	case c == 0:
 		return 0, 1, true
 	case c == esc:
@@ -310,6 +345,76 @@ func looseChar(s string, i int) (r rune, n int, drop bool) {
 		return 0, n, true
 	}
 	return 0, 0, false
+}
+
+// entity decodes the character reference at i, also one whose ampersand is a reference itself. n is 0 without one.
+func entity(s string, i int) (r rune, n int) {
+	k := i + 1
+	for has(s, k, "amp;") {
+		k += len("amp;")
+	}
+	limit := min(len(s), k+maxEntity)
+	end := strings.IndexByte(s[min(k, limit):limit], ';')
+	if end > 0 {
+		if r = namedCharacter(s[k : k+end]); r > 0 {
+			return r, k + end + 1 - i
+		}
+	}
+	if k > i+1 {
+		return '&', k - i
+	}
+	return 0, 0
+}
+
+// maxEntity is the length of the longest character reference that is undone.
+const maxEntity = 10
+
+// namedCharacter returns the character that a reference names, without its ampersand and semicolon, or 0.
+func namedCharacter(name string) (r rune) {
+	if name[0] == '#' {
+		digits, base := name[1:], rune(10)
+		if digits != "" && lower(digits[0]) == 'x' {
+			digits, base = digits[1:], 16
+		}
+		for i := range len(digits) {
+			d, ok := unhex(digits[i])
+			if !ok || rune(d) >= base {
+				return 0
+			}
+			r = r*base + rune(d)
+		}
+		if r > utf8.MaxRune || utf16.IsSurrogate(r) {
+			return 0
+		}
+		return r
+	}
+	switch name {
+	case "quot":
+		return '"'
+	case "apos":
+		return '\''
+	case "lt":
+		return '<'
+	case "gt":
+		return '>'
+	case "colon":
+		return ':'
+	case "equals":
+		return '='
+	case "sol":
+		return '/'
+	case "lowbar":
+		return '_'
+	case "plus":
+		return '+'
+	case "commat":
+		return '@'
+	case "period":
+		return '.'
+	case "hyphen", "dash":
+		return '-'
+	}
+	return 0
 }
 
 // esc begins the colour codes that terminal programs print around what they find.
