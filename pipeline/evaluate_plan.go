@@ -168,6 +168,9 @@ func (e *evaluateRun) loadSubjects(ctx context.Context, rest string, sample []ca
 	}
 	for _, st := range steps {
 		if s := byKey[st.SessionKey]; s != nil {
+			if st.Earlier {
+				st = asContext(st)
+			}
 			s.Steps = append(s.Steps, st)
 		}
 	}

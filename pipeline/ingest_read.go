@@ -225,7 +225,7 @@ func (d *objectDecoder) record(rec *otlp.Record) error {
 	}
 	d.res.kept++
 	s := spilled{row: row, kind: recNew, input: d.in.n}
-	s.own.ID, s.own.Source, _ = session.CandidateID(view.Attributes, view.Resource, d.idKeys)
+	s.own = session.CandidateIn(&view, d.idKeys)
 	return d.keep(&s)
 }
 

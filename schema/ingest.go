@@ -136,6 +136,7 @@ type Step struct {
 	Truncated  bool   `parquet:"truncated"` // the harness cut the text
 	TraceID    string `parquet:"trace_id,optional"`
 	SpanID     string `parquet:"span_id,optional"`
+	Earlier    bool   `parquet:"earlier,optional"` // of a conversation before the session's first record, told as its history: context, not its doing
 }
 
 // Skill is a row of skills: one attempt to load a skill.

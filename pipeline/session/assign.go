@@ -3,6 +3,7 @@ package session
 import (
 	"sort"
 
+	"github.com/tracejury/tracejury/pipeline/convention"
 	"github.com/tracejury/tracejury/pipeline/otlp"
 	"github.com/tracejury/tracejury/schema"
 )
@@ -12,8 +13,9 @@ import (
 const maxAncestors = 512
 
 // Assign gives every row of one trace its session: its own id, else that of its nearest ancestor, else that of the trace's
-// majority (ties: the smallest key), else the trace itself. All rows of the trace must be passed, in stored form. Rows
-// without a trace id stand alone: their own id, else the day of their service. The result is a pure function of the set.
+// majority (ties: the smallest key), else the turn that its calls belong to ([SourceTurn]), else the trace itself. All rows of
+// the trace must be passed, in stored form. Rows without a trace id stand alone: their own id, else the day of their service. The
+// result is a pure function of the set.
 func Assign(tenant string, rows []*schema.Span, extraIDKeys []string) []Ident {
 	own := make([]Candidate, len(rows))
 	for i, r := range rows {
@@ -29,8 +31,14 @@ type Candidate struct{ ID, Source string }
 func CandidateOf(r *schema.Span, extraIDKeys []string) Candidate {
 	attrs, _ := otlp.ParseAttributes(r.Attributes)
 	resource, _ := otlp.ParseAttributes(r.Resource)
-	id, source, _ := CandidateID(attrs, resource, extraIDKeys)
-	return Candidate{id, source}
+	if id, source, ok := CandidateID(attrs, resource, extraIDKeys); ok {
+		return Candidate{id, source}
+	}
+	if r.TraceID == "" || !mayHoldCallID(r) {
+		return Candidate{}
+	}
+	rec, _ := convention.Parse(r)
+	return CandidateIn(rec, extraIDKeys)
 }
 
 // AssignCandidates is [Assign] for a caller that knows what each row carries. Of a row it reads signal, service, the three
@@ -39,13 +47,16 @@ func AssignCandidates(tenant string, rows []*schema.Span, own []Candidate, extra
 	out := make([]Ident, len(rows))
 	a := assigner{tenant: tenant, rows: rows, extra: extraIDKeys, own: make([]carried, len(rows))}
 	for i, c := range own {
-		if c.ID != "" {
+		if c.ID != "" && c.Source != SourceTurn {
 			a.own[i] = carried{c.ID, c.Source, rows[i].Service}
 		}
 	}
 	a.index()
 	a.unify()
 	majority, any := a.majority()
+	if turn, ok := a.turn(own); ok && !any {
+		majority, any = turn.ident(tenant), true
+	}
 	for i, r := range rows {
 		switch {
 		case a.own[i].id != "":

@@ -26,6 +26,9 @@ func (b *builder) finish() Built {
 	steps := b.steps()
 	b.count(&s)
 	for _, c := range b.all {
+		if c.node.earlier {
+			continue
+		}
 		s.NToolCalls++
 		switch c.outcome {
 		case convention.OutcomeError:
@@ -82,7 +85,7 @@ func (b *builder) turns(s *schema.Session) {
 	known := map[string]bool{}
 	for _, n := range b.timeline {
 		switch {
-		case n.kind == kindPrompt && !n.nested:
+		case n.kind == kindPrompt && !n.nested && !n.earlier:
 			again := n.turn != "" && known[n.turn] || last != nil && n.group != "" && n.group == last.group
 			if !again || turn == 0 {
 				turn++
@@ -130,7 +133,7 @@ func (b *builder) steps() []schema.Step {
 
 // step is a node as a row; ok is false for what has nothing to show.
 func (b *builder) step(n *node, catalogues map[string]string) (s schema.Step, ok bool) {
-	s.Text, s.Truncated = n.text, n.truncated
+	s.Text, s.Truncated, s.Earlier = n.text, n.truncated, n.earlier
 	switch n.kind {
 	case kindSystem:
 		s.Role, s.Kind = "system", "message"

@@ -35,6 +35,7 @@ type node struct {
 	span       spanID
 	record     *schema.Span // that told it
 	group      string       // the input or record that it was read in, to tell one turn's prompts from two turns
+	earlier    bool         // happened before the session's first record, and is not its doing
 	told       bool         // said where it was recorded, not only repeated
 	truncated  bool
 	redacted   bool

@@ -15,6 +15,7 @@ func (b *builder) order() {
 	b.sequences()
 	b.responses()
 	b.subAgents()
+	b.earlier()
 	b.timeline = sorted(b.nodes)
 	for i, n := range b.timeline {
 		n.place = i

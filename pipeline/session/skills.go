@@ -47,6 +47,7 @@ func (b *builder) attempts() []*attempt {
 		}
 	}
 	out = b.eventAttempts(out)
+	out = slices.DeleteFunc(out, func(a *attempt) bool { return a.call != nil && a.call.node.earlier })
 	slices.SortStableFunc(out, func(x, y *attempt) int { return cmp.Or(cmp.Compare(x.place, y.place), cmp.Compare(x.at, y.at)) })
 	return joinReads(out)
 }

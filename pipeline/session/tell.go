@@ -34,6 +34,8 @@ type builder struct {
 	ofSpan map[spanID]*call
 
 	answers    []answer
+	past       []*node // what the first model call was told before its prompt
+	opened     bool
 	tails      map[spanID][]*node // what a model call was sent last
 	openings   map[*node][]opening
 	timeline   []*node
@@ -199,6 +201,7 @@ func (b *builder) history(u *unit, answered map[spanID]bool) {
 	system := ""
 	c := chain{}
 	var pending []*call
+	var said []*node
 	for i, it := range u.items {
 		var n *node
 		switch e := it.event.(type) {
@@ -235,7 +238,9 @@ func (b *builder) history(u *unit, answered map[spanID]bool) {
 		if n != nil {
 			c.add(n)
 		}
+		said = append(said, n)
 	}
+	b.opens(u, said)
 	first := u.items[0]
 	b.tails[first.span()] = append(b.tails[first.span()], c.tail()...)
 }
