@@ -75,14 +75,15 @@ type groupings struct {
 	bySession *shuffle.Shuffle
 	byIndex   *shuffle.Shuffle
 	filter    *traceFilter
-	sub       int // partitions of bySession for each bucket
+	sub       int   // partitions of bySession for each bucket
+	load      int64 // bytes of records that one worker may hold while it reads
 }
 
 // newGroupings makes shuffles for about total bytes of records within memory.
 func (r *ingestRun) newGroupings(memory, total int64, dir string) *groupings {
 	load := max(memory/16, 1<<16)
 	parts := int(min(max(2*total/load, int64(2*runtime.GOMAXPROCS(0))), 512))
-	g := &groupings{sub: 1, filter: newTraceFilter(memory / 64)}
+	g := &groupings{sub: 1, load: load, filter: newTraceFilter(memory / 64)}
 	if len(r.tenants()) == 1 { // else the order of partitions is not that of keys
 		for g.sub*r.root.Layout.Buckets < parts && g.sub < 64 {
 			g.sub *= 2

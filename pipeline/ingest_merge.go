@@ -18,9 +18,9 @@ import (
 	"github.com/tracejury/tracejury/schema"
 )
 
-// merger rebuilds the buckets that the new records touch and stages the results on local disk until all are ready. It holds
-// one session of a bucket at a time: first every session of the bucket is put together and goes to a file of the day where
-// it will lie, then each of these days is built and merged with what is there.
+// merger rebuilds the buckets that the new records touch and stages the results on local disk until all are ready. First every
+// session of a bucket is put together and goes to a spool of the day where it will lie, then each of these days is built and
+// merged with what is there. Beyond what spools may keep in memory, one session of a bucket is held at a time.
 type merger struct {
 	run      *ingestRun
 	g        *groupings
@@ -70,6 +70,7 @@ type bucketMerge struct {
 	where    *rowStream[schema.Trace] // the index rows that locate sessions
 	days     map[string]*dayMerge
 	affected map[string]string // tenant \0 session key ─► the dt where it will lie, "" when no record is left
+	room     int64             // bytes of rows that may stay in memory
 }
 
 // dayMerge is what becomes of one day of a bucket.
@@ -82,7 +83,7 @@ type dayMerge struct {
 }
 
 func (m *merger) bucket(ctx context.Context, b int) (err error) {
-	bm := &bucketMerge{merger: m, b: b, days: map[string]*dayMerge{}, affected: map[string]string{}}
+	bm := &bucketMerge{merger: m, b: b, days: map[string]*dayMerge{}, affected: map[string]string{}, room: m.g.load}
 	defer func() { err = errors.Join(err, bm.close()) }()
 	if bm.where, err = openRows[schema.Trace](m.run.index[b]); err != nil {
 		return err
@@ -120,6 +121,7 @@ func (bm *bucketMerge) day(dt string) *dayMerge {
 	d := bm.days[dt]
 	if d == nil {
 		d = &dayMerge{dt: dt}
+		d.spool.room = &bm.room
 		d.spool.path = filepath.Join(bm.dir, fmt.Sprintf("spool-%02d-%s", bm.b, dt))
 		bm.days[dt] = d
 	}

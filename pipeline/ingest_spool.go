@@ -12,9 +12,12 @@ import (
 	"github.com/tracejury/tracejury/schema"
 )
 
-// spool is a local file of sessions with their rows, written once and read once, in the same order.
+// spool holds sessions with their rows, written once and read once, in the same order: the first ones in memory while there is
+// room, the others in a local file.
 type spool struct {
 	path string
+	room *int64 // bytes of rows that may stay in memory, shared with the other spools of a bucket
+	mem  []spooled
 	f    *os.File
 	w    *bufio.Writer
 	buf  []byte
@@ -22,9 +25,25 @@ type spool struct {
 	n    int
 }
 
-// add appends a session.
+// spooled is one session in memory.
+type spooled struct {
+	tenant string
+	id     session.Ident
+	rows   []schema.Span
+}
+
+// add appends a session, whose rows are the spool's from then on.
 func (s *spool) add(tenant string, id session.Ident, rows []schema.Span) error {
 	if s.f == nil {
+		size := int64(0)
+		for i := range rows {
+			size += int64(rows[i].ByteSize())
+		}
+		if size <= *s.room {
+			*s.room -= size
+			s.mem = append(s.mem, spooled{tenant, id, rows})
+			return nil
+		}
 		f, err := os.OpenFile(s.path, os.O_CREATE|os.O_RDWR|os.O_EXCL, 0o600)
 		if err != nil {
 			return err
@@ -49,6 +68,13 @@ func (s *spool) add(tenant string, id session.Ident, rows []schema.Span) error {
 
 // each reads the sessions. Rows are the callee's to keep.
 func (s *spool) each(do func(tenant string, id session.Ident, rows []schema.Span) error) error {
+	for i := range s.mem {
+		m := s.mem[i]
+		s.mem[i] = spooled{} // read once
+		if err := do(m.tenant, m.id, m.rows); err != nil {
+			return err
+		}
+	}
 	if s.f == nil {
 		return nil
 	}

@@ -130,7 +130,8 @@ func changed(want, got string) error {
 	return fmt.Errorf("%w: ETag is %q, not %q", ErrChanged, got, want)
 }
 
-// Get reads and hashes in one pass, so that what it returns always has the ETag that it returns.
+// Get hashes what it read, so that what it returns always has the ETag that it returns; unless the file was hashed before, as
+// when it was listed, and has not changed since.
 func (d *dirStore) Get(ctx context.Context, key, ifMatch string) ([]byte, Object, error) {
 	b, o, err := d.get(ctx, key, ifMatch)
 	return b, o, d.fail("get", key, err)
@@ -145,16 +146,21 @@ func (d *dirStore) get(ctx context.Context, key, ifMatch string) ([]byte, Object
 	if info.Size() > d.max {
 		return nil, Object{}, tooLarge("get", d.uri+"/"+key, info.Size(), d.max)
 	}
+	tag, known := d.tags.known(identify(info))
 	b := make([]byte, info.Size())
 	if _, err := io.ReadFull(reader{ctx, f}, b); err != nil && !isEnd(err) {
 		return nil, Object{}, err
 	}
-	if after, err := f.Stat(); err != nil {
+	after, err := f.Stat()
+	if err != nil {
 		return nil, Object{}, err
-	} else if !sameContent(after, info) {
+	}
+	if !sameContent(after, info) {
 		return nil, Object{}, fmt.Errorf("%w while it was read", ErrChanged)
 	}
-	tag := tagOf(b)
+	if !known || identify(after) != identify(info) {
+		tag = tagOf(b)
+	}
 	if ifMatch != "" && tag != ifMatch {
 		return nil, Object{}, changed(ifMatch, tag)
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -19,6 +20,7 @@ import (
 type dirLock struct {
 	dir   string
 	local chan struct{} // held before the file, so that goroutines queue here and do not poll
+	own   sync.Map      // names of temporary files that this process is writing
 }
 
 func newDirLock(root string) *dirLock {
@@ -84,11 +86,15 @@ func (l *dirLock) lockFile() (*os.File, error) {
 func (l *dirLock) tempDir() string { return filepath.Join(l.dir, "tmp") }
 
 // tempFile is a body on its way. Its writer holds a lock on it, so one without a lock belongs to nobody.
-type tempFile struct{ f *os.File }
+type tempFile struct {
+	f   *os.File
+	own *sync.Map
+}
 
 func (t *tempFile) discard() {
 	_ = t.f.Close()
 	_ = os.Remove(t.f.Name()) // gone already after a rename
+	t.own.Delete(t.f.Name())
 }
 
 // temp creates a temporary file, and removes those that dead processes have left. Both happen under the lock, so that
@@ -117,7 +123,8 @@ func (l *dirLock) temp(ctx context.Context) (*tempFile, error) {
 			_ = os.Remove(name)
 			return nil, err
 		}
-		return &tempFile{f}, nil
+		l.own.Store(name, nil)
+		return &tempFile{f, &l.own}, nil
 	}
 }
 
@@ -130,6 +137,9 @@ func (l *dirLock) sweepLocked() {
 		name := filepath.Join(l.tempDir(), e.Name())
 		if !e.Type().IsRegular() || strings.ContainsRune(e.Name(), '.') {
 			continue // not ours
+		}
+		if _, alive := l.own.Load(name); alive {
+			continue // there may be many
 		}
 		f, err := os.OpenFile(name, os.O_RDWR, 0)
 		if err != nil {

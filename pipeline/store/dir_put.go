@@ -71,9 +71,14 @@ func (d *dirStore) put(ctx context.Context, key string, body io.ReadSeeker, cond
 	if err := d.publish(ctx, tmp, key, cond); err != nil {
 		return Object{}, err
 	}
+	dir := filepath.Dir(d.path(key))
+	if err := syncDirs(dir, dir); err != nil { // without the lock: puts at the same time wait for the disk together
+		return Object{}, err
+	}
 	return Object{Key: key, Size: size, ETag: hexTag(h.Sum(nil)), Modified: info.ModTime()}, nil
 }
 
+// publish gives the file its name. The folders above it will survive a crash, the name itself when its folder was synced.
 func (d *dirStore) publish(ctx context.Context, tmp *tempFile, key string, cond dirCondition) error {
 	unlock, err := d.lock.acquire(ctx)
 	if err != nil {
@@ -92,6 +97,11 @@ func (d *dirStore) publish(ctx context.Context, tmp *tempFile, key string, cond 
 	if err != nil {
 		return err
 	}
+	if known != dir { // with the lock, since whoever finds them there relies on them
+		if err := syncDirs(filepath.Dir(dir), known); err != nil {
+			return err
+		}
+	}
 	if cond.absent {
 		// link fails on a taken name whoever took it, also a program that does not know our lock.
 		if err = os.Link(tmp.f.Name(), path); errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrPermission) {
@@ -100,10 +110,7 @@ func (d *dirStore) publish(ctx context.Context, tmp *tempFile, key string, cond 
 	} else {
 		err = os.Rename(tmp.f.Name(), path)
 	}
-	if err != nil {
-		return err
-	}
-	return syncDirs(dir, known)
+	return err
 }
 
 // holds checks cond against what is there now.
@@ -182,11 +189,13 @@ func makeDirs(dir string) (known string, err error) {
 func syncDirs(dir, known string) error {
 	for {
 		f, err := os.Open(dir)
-		if err != nil {
-			return err
+		if err == nil {
+			err = f.Sync()
+			_ = f.Close()
 		}
-		err = f.Sync()
-		_ = f.Close()
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil // somebody deleted what it held
+		}
 		if err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, fs.ErrInvalid) {
 			return err
 		}

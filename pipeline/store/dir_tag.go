@@ -49,13 +49,18 @@ const maxTags = 1 << 16 // about 10 MB
 
 func newTagMemo() *tagMemo { return &tagMemo{tags: map[identity]string{}} }
 
+// known is the ETag of a file with that identity, if it was hashed.
+func (m *tagMemo) known(id identity) (tag string, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	tag, ok = m.tags[id]
+	return tag, ok
+}
+
 // of returns the ETag of the open file f; the file's offset is 0 before and after.
 func (m *tagMemo) of(ctx context.Context, f *os.File, info fs.FileInfo) (string, error) {
 	id := identify(info)
-	m.mu.Lock()
-	tag, ok := m.tags[id]
-	m.mu.Unlock()
-	if ok {
+	if tag, ok := m.known(id); ok {
 		return tag, nil
 	}
 	keep := id.ino != 0 && id.settled(time.Now())
@@ -63,7 +68,7 @@ func (m *tagMemo) of(ctx context.Context, f *os.File, info fs.FileInfo) (string,
 	if _, err := io.Copy(h, reader{ctx, io.NewSectionReader(f, 0, info.Size())}); err != nil {
 		return "", err
 	}
-	tag = hexTag(h.Sum(nil))
+	tag := hexTag(h.Sum(nil))
 	if keep {
 		m.mu.Lock()
 		if len(m.tags) >= maxTags {

@@ -15,18 +15,29 @@ import (
 // itself writes "" and 0 for some.
 func TestUnknownIsNull(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var rows []schema.Step
-		nulls := int64(0)
-		for len(rows) < 200 {
-			n, known := rapid.IntRange(1, 40).Draw(t, "run"), rapid.Bool().Draw(t, "known")
-			for range n {
-				s := schema.Step{Tenant: "default", SessionKey: "00", Step: int32(len(rows) + 1), Role: "tool", Kind: "tool_result"}
-				if known {
-					s.Tool, s.At, s.AtUnixNano = "Bash", 1, 1000
-				} else {
-					nulls++
+		rows := make([]schema.Step, 200)
+		for i := range rows {
+			rows[i] = schema.Step{Tenant: "default", SessionKey: "00", Step: int32(i + 1), Role: "tool", Kind: "tool_result"}
+		}
+		nulls := map[string]int64{}
+		for _, column := range []struct {
+			name string
+			fill func(*schema.Step)
+		}{
+			{"tool", func(s *schema.Step) { s.Tool = "Bash" }},
+			{"agent", func(s *schema.Step) { s.Agent = "main" }},
+			{"at", func(s *schema.Step) { s.At = 1 }},
+			{"at_unix_nano", func(s *schema.Step) { s.AtUnixNano = 1000 }},
+		} {
+			for i := 0; i < len(rows); {
+				n, known := rapid.IntRange(1, 40).Draw(t, "run"), rapid.Bool().Draw(t, "known")
+				for end := min(i+n, len(rows)); i < end; i++ {
+					if known {
+						column.fill(&rows[i])
+					} else {
+						nulls[column.name]++
+					}
 				}
-				rows = append(rows, s)
 			}
 		}
 		var buf bytes.Buffer
@@ -37,14 +48,14 @@ func TestUnknownIsNull(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range []string{"tool", "at", "at_unix_nano"} {
+		for name, want := range nulls {
 			column, _ := f.Schema().Lookup(name)
 			got := int64(0)
 			for _, g := range f.Metadata().RowGroups {
 				got += g.Columns[column.ColumnIndex].MetaData.Statistics.NullCount
 			}
-			if got != nulls {
-				t.Fatalf("%s: %d nulls, want %d", name, got, nulls)
+			if got != want {
+				t.Fatalf("%s: %d nulls, want %d", name, got, want)
 			}
 		}
 	})

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 
 	"github.com/parquet-go/parquet-go"
@@ -16,16 +15,13 @@ const (
 	batchRows  = 256     // rows handed to the library at once; fixed, since pages end between batches
 	batchBytes = 1 << 20 // and about so many bytes
 	readRows   = 64
-	// writeRows is how many of a batch the library gets at a time. Given more it loses nulls of optional columns that are not
-	// pointers: y rows of null, y rows with a value, then null again, end in "" or 0 (v0.32.0, writeRowsFuncOfOptional compares the
-	// rest of a word with 1<<y − 1). Two rows cannot make the pattern; they cost half a microsecond a row.
-	writeRows = 2
 )
 
 // Writer writes the rows of one Parquet object in key order, holding at most one row group.
 type Writer[T schema.Row[T]] struct {
 	table schema.Table
 	pw    *parquet.GenericWriter[T]
+	nulls optionals
 	batch []T
 	bytes int // of the batch
 	group int // bytes of the row group, batch included
@@ -37,7 +33,7 @@ type Writer[T schema.Row[T]] struct {
 // NewWriter starts an object of table t. There is one for each object: a parquet.GenericWriter that is reset forgets the names
 // and the order of its columns (v0.32.0).
 func NewWriter[T schema.Row[T]](w io.Writer, t schema.Table) *Writer[T] {
-	return &Writer[T]{table: t, pw: parquet.NewGenericWriter[T](w, options(t)...)}
+	return &Writer[T]{table: t, pw: parquet.NewGenericWriter[T](w, options(t)...), nulls: optionalsOf[T]()}
 }
 
 // Rows is the number of rows written.
@@ -77,10 +73,12 @@ func (w *Writer[T]) flush() error {
 	if n == 0 {
 		return nil
 	}
-	for part := range slices.Chunk(w.batch, writeRows) {
+	for rest := w.batch; len(rest) > 0; {
+		part := rest[:safeRows(&w.nulls, rest)]
 		if _, err := w.pw.Write(part); err != nil {
 			return fmt.Errorf("write %s: %w", w.table.Name, err)
 		}
+		rest = rest[len(part):]
 	}
 	w.last = w.batch[n-1]
 	clear(w.batch) // do not keep the rows' strings
