@@ -17,6 +17,7 @@ func All() []Convention {
 		LangSmith{},
 		Strands{},
 		OpenHands{},
+		Laminar{},
 		AgentCore{},
 		ClaudeAgentSDK{},
 		OpenInference{},

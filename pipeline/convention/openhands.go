@@ -134,11 +134,8 @@ func openHandsResult(t *teller, id, tool string, o map[string]any) {
 		tool = "invoke_skill"
 	}
 	result := &ToolResult{Source: SourceExecution, CallID: id, Tool: tool, Text: flatten(field(o, "content", "output")), Outcome: statusOutcome(o)}
-	if code, ok := field(o, "exit_code").(interface{ Int64() (int64, error) }); ok {
-		if n, err := code.Int64(); err == nil && n >= -1<<31 && n < 1<<31 {
-			c := int32(n)
-			result.ExitCode = &c
-		}
+	if n, ok := wholeNumber(field(o, "exit_code")); ok {
+		result.ExitCode = &n
 	}
 	result.Truncated = isCut(result.Text)
 	t.tell(result)

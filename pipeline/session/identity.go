@@ -39,6 +39,7 @@ func DefaultIDKeys() IDRule {
 		"traceloop.association.properties.session_id",
 		"traceloop.association.properties.thread_id",
 		"traceloop.association.properties.conversation_id",
+		"lmnr.association.properties.session_id",
 		"ai.telemetry.metadata.sessionId",
 		"ai.settings.context.sessionId",
 		"mastra.metadata.sessionId",

@@ -61,6 +61,7 @@ func failedExit(code *int32) bool { return code != nil && *code != 0 && *code !=
 
 var (
 	exitLine = regexp.MustCompile(`(?i)^(?:process |command )?(?:exited with |exit |return ?)?(?:exit )?code:? (-?\d{1,9})\b`)
+	exitLast = regexp.MustCompile(`\n?\[Command finished with exit code (-?\d{1,9})\]\s*$`)
 	exitText = regexp.MustCompile(`(?m)^(?:Process exited with code|Exit code:?|Command exited with code|\[?exit code:?) (-?\d{1,9})\b`)
 )
 
@@ -84,6 +85,11 @@ func exitCode(text string) *int32 {
 			}
 		}
 		return nil
+	}
+	if tail := s[max(0, len(s)-600):]; strings.Contains(tail, "[Command finished with exit code ") { // OpenHands writes it last
+		if m := exitLast.FindStringSubmatch(tail); m != nil {
+			return toCode(m[1])
+		}
 	}
 	head := s
 	if len(head) > 600 { // preambles come first; what a command printed later is not the tool's
