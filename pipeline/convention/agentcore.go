@@ -47,19 +47,59 @@ func (c AgentCore) Events(r *Record, emit func(Event)) {
 		return
 	}
 	// An agent's answer is plain text, a model's is blocks: the agent's repeats the model's.
-	t.meta.Summary = plainAnswer(out)
-	for i, m := range bodyMessages(r, "input") {
-		for _, msg := range roleMessages(foldRole(m.role), m.get("content")) {
-			t.message(t.meta.At, History{Origin: OriginHistory, Call: r.Row.SpanID, Position: i}, "", msg)
+	t.meta.Summary, t.meta.OfSpan = plainAnswer(out), true
+	in := bodyMessages(r, "input")
+	position := 0
+	for _, m := range in {
+		msgs := t.wholeList(m, len(in) > 1)
+		if msgs == nil {
+			msgs = roleMessages(foldRole(m.role), m.get("content"))
+		}
+		for _, msg := range msgs {
+			t.message(t.meta.At, History{Origin: OriginHistory, Call: r.Row.SpanID, Position: position}, "", msg)
+			position++
 		}
 	}
 	for _, m := range out {
-		msgs := choiceMessages(m.get("message"))
-		if len(msgs) == 0 && m.content.Kind() != otlp.KindMap {
+		msgs := t.wholeList(m, len(out) > 1)
+		if msgs == nil {
+			msgs = choiceMessages(m.get("message"))
+		}
+		if msgs == nil && m.content.Kind() != otlp.KindMap {
 			msgs = roleMessages("assistant", m.get("content"))
 		}
 		t.output(t.meta.At, "", msgs) // assistant messages of the input are here too, but they have no "message"
 	}
+}
+
+// wholeList reads content that is an attribute which held a whole input or output: a list of messages, or a request body, which
+// beside other messages repeats them and then says nothing. nil for any other content.
+func (t *teller) wholeList(m bodyMessage, beside bool) []message {
+	s := strings.TrimSpace(m.content.Str())
+	if len(s) < 2 || s[0] != '[' && s[0] != '{' {
+		return nil
+	}
+	tr, ok := parseTree(s)
+	if !ok {
+		return nil
+	}
+	var msgs []message
+	if s[0] == '[' {
+		for _, e := range asList(tr) {
+			if str(e, "role") == "" && langchainFields(asMap(e)) == nil {
+				return nil
+			}
+		}
+		msgs = t.parseMessages(m.content)
+	} else if x := requestOf(tr); field(tr, "messages") != nil {
+		if msgs = x.messages; beside && len(msgs) > 0 {
+			return []message{}
+		}
+	}
+	if len(msgs) == 0 {
+		return nil
+	}
+	return msgs
 }
 
 // bodyMessage is one message of a body: its content is a text or the attributes of the span event that it was.

@@ -26,6 +26,9 @@ type Meta struct {
 	// Summary marks what a record repeats of the records below it (an agent or workflow span): it gives no order, and is
 	// believed only where nothing below tells.
 	Summary bool
+	// OfSpan marks a log that holds the content which was taken out of its span: where the span is a tool's, what went in are
+	// the call's arguments and what came out is its result.
+	OfSpan bool
 }
 
 // Origin says whether a message was new where it was recorded or repeats what the model was sent.

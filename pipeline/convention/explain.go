@@ -52,7 +52,7 @@ func said(r *Record) string {
 	fmt.Fprintf(&s, "%s %t %d\n", c.Name(), c.Internal(r), c.Exports(r))
 	c.Events(r, func(e Event) {
 		m := e.Info()
-		fmt.Fprintf(&s, "%s %q %q %q %d %d %s\n", Describe(e), m.Agent, m.AgentID, m.Turn, m.At, m.Sequence, m.Witness)
+		fmt.Fprintf(&s, "%s %t %q %q %q %d %d %s\n", Describe(e), m.OfSpan, m.Agent, m.AgentID, m.Turn, m.At, m.Sequence, m.Witness)
 	})
 	return s.String()
 }

@@ -82,6 +82,7 @@ func read(rows []schema.Span, id Ident) *reading {
 		}
 	}
 	rd.identify(ranks, best)
+	rd.returnContent()
 	rd.resolveAgents()
 	return rd
 }
