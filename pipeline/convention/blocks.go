@@ -80,11 +80,17 @@ func unwrapResult(content tree, known Outcome) (tree, Outcome) {
 	if !ok {
 		return content, known
 	}
+	if str(m, "type") == "execution-denied" { // AI SDK: nobody approved it
+		if reason := str(m, "reason", "value"); reason != "" {
+			return reason, OutcomeDenied
+		}
+		return "Tool execution denied.", OutcomeDenied
+	}
 	if v, ok := m["value"]; ok {
 		switch str(m, "type") {
 		case "text", "json", "content":
 			return v, known
-		case "error-text", "error-json", "execution-denied":
+		case "error-text", "error-json":
 			return v, OutcomeError
 		}
 	}

@@ -26,10 +26,23 @@ func (OpenInference) framework(r *Record) string {
 	s := r.Row.ScopeName
 	for _, p := range [...]string{"openinference.instrumentation.", "openinference-instrumentation-"} {
 		if i := strings.LastIndex(s, p); i >= 0 {
-			return strings.ReplaceAll(s[i+len(p):], "-", "_")
+			return snake(s[i+len(p):])
 		}
 	}
 	return ""
+}
+
+// snake is a name in lower snake case.
+func snake(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r + 'a' - 'A'
+		}
+		return '_'
+	}, s)
 }
 
 // Events implements [Convention].
@@ -44,7 +57,7 @@ func (c OpenInference) Events(r *Record, emit func(Event)) {
 		}
 	}
 	if f := c.framework(r); f != "" {
-		t.tell(&Identity{Harness: c.Name() + "/" + f, Version: r.Row.ScopeVersion})
+		t.tell(&Identity{Harness: c.Name() + "_" + f, Version: r.Row.ScopeVersion})
 	} else {
 		t.tell(&Identity{Harness: c.Name()})
 	}

@@ -58,6 +58,8 @@ func genAILog(r *Record, t *teller, style genAIStyle) {
 		t.tell(genAIUsage(r, false))
 	case "gen_ai.choice":
 		t.output(at, r.Attributes.Str("gen_ai.response.id"), choiceMessages(body))
+	case "gen_ai.client.operation.exception":
+		t.tell(&Failure{Type: r.Attributes.Str("exception.type", "error.type"), Text: r.Attributes.Str("exception.message")})
 	default:
 		if role, ok := eventRole(name); ok {
 			for _, m := range roleMessages(role, body) {

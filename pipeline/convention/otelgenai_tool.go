@@ -68,7 +68,7 @@ func toolName(r *Record) string {
 // toolCallID is the call's id; placeholders that an SDK writes for none are none.
 func toolCallID(a Attributes) string {
 	id := a.Str("gen_ai.tool.call.id", "gen_ai.tool.call_id")
-	if strings.HasPrefix(id, "<") || id == "None" || id == "null" || id == "undefined" {
+	if strings.HasPrefix(id, "<") || id == "None" || id == "null" || id == "undefined" || id == "unknown" {
 		return ""
 	}
 	return id

@@ -7,7 +7,7 @@ import (
 )
 
 // returnContent gives a tool's span back the content that was taken out of it into a log: what the log tells as a prompt went into
-// the tool, what it tells as an answer came out.
+// the tool, what it tells as an answer came out. The log is written when the span ends; what went in was there when it began.
 func (rd *reading) returnContent() {
 	type execution struct {
 		call   *convention.ToolCall
@@ -17,7 +17,14 @@ func (rd *reading) returnContent() {
 	taken := false
 	for i := range rd.items {
 		it := &rd.items[i]
-		taken = taken || it.meta.OfSpan
+		if it.meta.OfSpan {
+			taken = true
+			if h, ok := historyOf(it.event); ok && h.Origin == convention.OriginHistory {
+				if k, ok := rd.spans[it.span()]; ok && usable(&rd.rows[k]) > 0 {
+					it.meta.At = min(it.meta.At, rd.rows[k].StartedUnixNano)
+				}
+			}
+		}
 		if it.row.Signal == "log" || it.row.SpanID == "" {
 			continue
 		}

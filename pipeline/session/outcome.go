@@ -37,6 +37,8 @@ func (b *builder) conclude(c *call) {
 	}
 	switch {
 	case o == convention.OutcomeDenied:
+	case deniedLine(text): // whatever the tool's own status: the harness answered in its place
+		o = convention.OutcomeDenied
 	case refusedSkill(c, text) || o == convention.OutcomeError && refusedTool(text):
 		o = convention.OutcomeRefused
 	case o != convention.OutcomeOK && deniedText(text):
@@ -160,13 +162,26 @@ func jsonError(t string) string {
 
 // Words of a decision: who decided beside what was decided. An operating system's bare "Permission denied" names nobody.
 var (
-	deniedBy = regexp.MustCompile(`(?i)^.{0,120}\b(denied|rejected|blocked|forbidden|disallowed|declined|not (?:allowed|permitted)|refused)\b.{0,120}\b(policy|policies|rules?|user|hook|permission settings?|approval|administrator|guardrail|sandbox)\b`)
-	byDenied = regexp.MustCompile(`(?i)^.{0,120}\b(policy|user|hook|rule|guardrail|permission settings?)\b.{0,120}\b(denied|denies|rejected|rejects|blocked|blocks|forbids?|forbidden|disallows?|declined|does(?:n't| not) want|not (?:allowed|permitted))\b`)
+	deniedBy = regexp.MustCompile(`(?i)^.{0,120}\b(denied|rejected|blocked|forbidden|disallowed|declined|not (?:allowed|permitted|approved)|refused)\b.{0,120}\b(policy|policies|rules?|user|hook|permission settings?|approval|administrator|guardrail|sandbox)\b`)
+	byDenied = regexp.MustCompile(`(?i)^.{0,120}\b(policy|user|hook|rule|guardrail|permission settings?)\b.{0,120}\b(denied|denies|rejected|rejects|blocked|blocks|forbids?|forbidden|disallows?|declined|does(?:n't| not) want|did(?:n't| not) (?:allow|approve|permit|accept)|prevents|not (?:allowed|permitted|approved))\b`)
+	// Permission that names neither rule nor person, as Claude Code words it.
+	noPermission = regexp.MustCompile(`(?i)^(?:permission to (?:use|run) .{1,200} (?:has been|was|is) denied|claude requested permissions? to .{1,200} but you haven't granted)`)
+	// What frameworks answer in a tool's place, as their source has it.
+	wholeDenial = regexp.MustCompile(`(?i)^(?:the tool call was denied|tool execution (?:was )?(?:denied|not approved|rejected)|(?:this )?tool call (?:is|was) (?:rejected|denied|declined|not approved)(?: by (?:the )?user)?|tool cancell?ed by user)[.!]?$`)
 )
+
+// deniedLine says whether a result is one line by which a framework says that a person or rule stopped the call.
+func deniedLine(text string) bool {
+	if len(text) > 400 {
+		return false
+	}
+	line, only := firstLine(text)
+	return only && wholeDenial.MatchString(line)
+}
 
 func deniedText(text string) bool {
 	line, _ := firstLine(text)
-	return deniedBy.MatchString(line) || byDenied.MatchString(line)
+	return deniedBy.MatchString(line) || byDenied.MatchString(line) || noPermission.MatchString(line)
 }
 
 var refusedToolLine = regexp.MustCompile(`(?i)^(unknown tool|no such tool|tool ['"\x60]?[\w.:-]+['"\x60]? (?:was |is )?not (?:found|available|registered|exist)|tool not found|invalid tool (?:call|name)|inputvalidationerror|model tried to call unavailable tool)`)

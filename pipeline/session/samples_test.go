@@ -60,7 +60,7 @@ func TestSamples(t *testing.T) {
 			answer: "294", calls: []string{"transfer_to_math_specialist not_executed", "transfer_to_research_specialist not_executed", "multiply_numbers ok"}, models: 3},
 		{file: "strands-agents-evals/mappers__otel_genai_convention_spans.json", harness: "otel_genai", prompt: "What's the weather in Paris and London?",
 			answer: "rainy", calls: []string{"get_weather ok", "get_weather error"}, models: 2, agents: []string{"WeatherAssistant"}},
-		{file: "strands-agents-evals/mappers__openinference_live_spans.json", harness: "openinference/langchain",
+		{file: "strands-agents-evals/mappers__openinference_live_spans.json", harness: "openinference_langchain",
 			prompt: "What is the weather difference between Taipei and Seattle?", answer: "Taipei", models: 2,
 			calls: []string{"get_weather not_executed", "finish ok"}},
 		{file: "agentevals/helm.json", harness: "google_adk", prompt: "list all Helm releases", answer: "two Helm releases", calls: []string{"helm_list_releases ok"}, models: 2},

@@ -176,7 +176,7 @@ func demoCounts(t *testing.T, l *lake, want truth, in ingestSummary, ev evaluate
 }
 
 // harnesses are the names that the lake gives to what the truth calls by its attributes.
-var harnesses = map[string]string{"otel_genai": "vercel_ai_sdk", "openinference": "openinference/langchain"}
+var harnesses = map[string]string{"otel_genai": "vercel_ai_sdk", "openinference": "openinference_langchain"}
 
 // demoSessions compares every session with what happened in it.
 func demoSessions(t *testing.T, l *lake, want truth) {
