@@ -73,7 +73,7 @@ func Explain(ctx context.Context, cfg *Config, object string, log *slog.Logger, 
 	if err != nil {
 		return nil, fmt.Errorf("explain %s: %w", x.sum.Object, err)
 	}
-	for _, p := range got.Problems {
+	for _, p := range onePerLoss(got.Problems, x.faults) {
 		x.quarantined(p.Offset, p.Length, p.Reason)
 	}
 	x.sum.Format = strings.Join(append(got.Layers, x.shapes...), "+")
@@ -143,8 +143,9 @@ type explainer struct {
 	maker   rowMaker
 	shapes  []string
 	index   int64
-	rows    []schema.Span // that ingest would store
-	kept    int64         // bytes of them
+	rows    []schema.Span     // that ingest would store
+	kept    int64             // bytes of them
+	faults  []archive.Problem // of documents
 	sum     Explanation
 }
 
@@ -160,7 +161,7 @@ func (x *explainer) document(doc archive.Document) error {
 		return err
 	}
 	for _, f := range faults {
-		x.quarantined(doc.Offset+f.Offset, f.Length, f.Reason)
+		x.faults = append(x.faults, archive.Problem{Offset: doc.Offset + f.Offset, Length: f.Length, Reason: f.Reason})
 	}
 	if stats.MetricPoints > 0 {
 		x.printf("%d metric points: ignored, no part of a session\n", stats.MetricPoints)

@@ -143,7 +143,7 @@ func (rd *reader) decode(in input, body []byte, decoder *otlp.Decoder, res *obje
 	if err != nil {
 		return err
 	}
-	for _, p := range got.Problems {
+	for _, p := range onePerLoss(got.Problems, dec.faults) {
 		res.quarantined(r, in, p)
 	}
 	res.row.BytesIn = got.BytesOut
@@ -181,6 +181,7 @@ type objectDecoder struct {
 	maker   rowMaker
 	index   int64
 	seen    []string
+	faults  []archive.Problem // of documents
 }
 
 // decodeDocument reads a document as it is encoded.
@@ -197,7 +198,7 @@ func (d *objectDecoder) document(doc archive.Document) error {
 		return err
 	}
 	for _, f := range faults {
-		d.res.quarantined(d.run, d.in, archive.Problem{Offset: doc.Offset + f.Offset, Length: f.Length, Reason: f.Reason, DetectedFormat: stats.Shape})
+		d.faults = append(d.faults, archive.Problem{Offset: doc.Offset + f.Offset, Length: f.Length, Reason: f.Reason, DetectedFormat: stats.Shape})
 	}
 	d.res.metrics += stats.MetricPoints
 	d.res.row.Records += stats.MetricPoints

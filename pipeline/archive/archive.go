@@ -138,6 +138,9 @@ func (r *reader) problem(start, end int, reason string, detected string) {
 			last.Length += p.Length
 			return
 		}
+		if p.Length == 0 && last.Length == 0 && last.Offset == p.Offset {
+			return // one loss, seen twice
+		}
 		if n >= maxProblems {
 			last.Length += p.Length
 			last.Reason = "many problems; this one stands for all that follow"

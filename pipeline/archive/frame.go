@@ -93,7 +93,8 @@ func lengthChain(b []byte) bool {
 // frames cuts a chain of frames. Bodies that are compressed are decompressed in place, so offsets count headers and
 // decompressed bodies.
 func (r *reader) frames() {
-	whole := r.buf
+	whole, outer := r.buf, len(r.res.Problems)
+	defer func() { r.moveLosses(outer, int64(len(whole)), r.res.BytesOut) }()
 	r.res.BytesOut = 0
 	for at := 0; at < len(whole) && r.err == nil; {
 		body, complete, ok := frameAt(whole[at:])
@@ -137,6 +138,8 @@ func (r *reader) body(b []byte, complete bool) {
 		r.buf, r.opts.MaxDecompressed = p.out, limit
 	}
 	switch b := r.buf; {
+	case len(b) == 0 && !complete:
+		r.problem(0, 0, "the object ends behind a frame's header: it was cut; upload it again", string(FramingLength))
 	case len(b) == 0:
 	case b[0] == '\n' && messageEnd(b) >= 0:
 		r.document(0, len(b), Proto, !complete || messageEnd(b) < len(b))
@@ -196,7 +199,9 @@ func varintChain(b []byte) bool {
 		if !whole {
 			return count > 0
 		}
-		count++
+		if len(body) > 0 { // else anything of zeros would be a chain
+			count++
+		}
 		b = b[head+len(body):]
 	}
 	return count > 0
@@ -214,6 +219,8 @@ func (r *reader) varints() {
 		at += head
 		if len(body) > 0 {
 			r.document(at, at+len(body), Proto, !whole)
+		} else if !whole {
+			r.problem(at, at, "the object ends behind the length of a message: it was cut; upload it again", string(FramingVarint))
 		}
 		at += len(body)
 	}

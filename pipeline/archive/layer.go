@@ -51,16 +51,33 @@ func (r *reader) peel(body []byte) {
 			return
 		}
 		r.res.Layers = append(r.res.Layers, kind)
-		in := r.buf
+		in, outer := r.buf, len(r.res.Problems)
 		r.buf, r.breaks = nil, nil
 		p := &peeler{r: r, kind: kind, in: in}
 		p.run()
 		r.buf = p.out
-		for i := range r.res.Problems { // of outer layers: they have no place in the inner one but its end
-			q := &r.res.Problems[i]
-			q.Offset = min(q.Offset, int64(len(r.buf)))
-		}
+		r.moveLosses(outer, int64(len(in)), int64(len(r.buf)))
 	}
+}
+
+// moveLosses moves the first n problems, the losses of outer layers, from the input of a layer into its output: a loss at the end
+// stays one at the end, any other has no exact place there. What several layers say of one place is one loss.
+func (r *reader) moveLosses(n int, inputEnd, end int64) {
+	kept := r.res.Problems[:0]
+	seen := map[int64]bool{}
+	for i, p := range r.res.Problems {
+		if i < n {
+			if p.Offset >= inputEnd {
+				p.Offset = end
+			}
+			p.Offset = min(p.Offset, end)
+		}
+		if p.Length > 0 || !seen[p.Offset] {
+			kept = append(kept, p)
+		}
+		seen[p.Offset] = seen[p.Offset] || p.Length == 0
+	}
+	r.res.Problems = kept
 }
 
 // peeler undoes one layer: a sequence of gzip members, zstd frames or lz4 frames, some of which may be broken.
@@ -109,12 +126,15 @@ func (p *peeler) run() {
 			p.r.problem(len(p.out), len(p.out), fmt.Sprintf("decompresses to more than the limit of %d bytes; raise the limit, or write smaller objects", p.r.opts.MaxDecompressed), p.kind)
 			return
 		}
-		next := p.resync(at + 1)
-		what := "is damaged"
-		if next == len(p.in) && (errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)) {
-			what = "ends early: it was cut"
+		next := len(p.in)
+		if p.kind != "gzip" || !errors.Is(err, io.ErrUnexpectedEOF) { // else nothing is left: what looks like a member is one inside this
+			next = p.resync(at + 1)
 		}
-		p.broken(at, what)
+		if next == len(p.in) && (errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)) {
+			p.broken(next, "ends early: it was cut")
+		} else {
+			p.broken(at, "is damaged in what begins")
+		}
 		at = next
 	}
 }

@@ -113,7 +113,7 @@ func (v *values) value() {
 		v.at = v.next(start)
 	}
 	end = v.at
-	for end > start && space(v.b[end-1]) {
+	for end > start && space(v.b[end-1]) && v.at < len(v.b) {
 		end--
 	}
 	v.document(start, end, JSON, true)
@@ -179,7 +179,7 @@ func (v *values) garbage() {
 		}
 	}
 	v.at = end
-	for end > start+1 && space(v.b[end-1]) {
+	for end > start+1 && space(v.b[end-1]) && v.at < len(v.b) {
 		end--
 	}
 	v.problem(start, end, reasonGarbage, "text")

@@ -41,7 +41,7 @@ const (
 	hasContext
 	hasSDKContext
 	hasName
-	hasProcesses
+	hasProcesses // of a Jaeger trace, or the id as Jaeger spells it, since the processes come last and may be cut off
 	hasSpans
 	hasLogEvents
 	hasWrapped
@@ -58,7 +58,9 @@ func nameBits(name string) int {
 		"scopeLogs", "scope_logs", "instrumentationLibraryLogs", "instrumentation_library_logs",
 		"scopeMetrics", "scope_metrics", "instrumentationLibraryMetrics", "instrumentation_library_metrics":
 		return hasGroup
-	case "traceId", "trace_id", "traceID", "spanId", "span_id", "spanID":
+	case "traceID":
+		return hasTrace | hasProcesses
+	case "traceId", "trace_id", "spanId", "span_id", "spanID":
 		return hasTrace
 	case "startTimeUnixNano", "timeUnixNano", "observedTimeUnixNano", "endTimeUnixNano":
 		return hasTime | hasUnixNano
