@@ -69,7 +69,7 @@ func Explain(ctx context.Context, cfg *Config, object string, log *slog.Logger, 
 	x.sum = Explanation{Object: st.URI() + "/" + key, Conventions: map[string]int64{}, Events: map[string]int64{}, Masked: map[string]int64{}}
 	x.printf("%s  %d bytes\n", x.sum.Object, obj.Size)
 	x.decoder = otlp.NewDecoder(otlp.Limits{MaxDepth: cfg.Limits.MaxDepth, MaxAttributeBytes: cfg.Limits.MaxAttributeBytes})
-	got, err := archive.Documents(key, body, archive.Options{MaxDecompressed: cfg.Limits.MaxDecompressedBytes, MaxDepth: cfg.Limits.MaxDepth}, x.document)
+	got, err := archive.Documents(key, body, archive.Options{MaxDecompressed: cfg.Limits.MaxDecompressedBytes}, x.document)
 	if err != nil {
 		return nil, fmt.Errorf("explain %s: %w", x.sum.Object, err)
 	}

@@ -258,3 +258,33 @@ func blank(body string, n int, ends []int) bool {
 	}
 	return strings.Trim(body[from:n], " \r\n\ufeff\xef\xbb\xbf") == ""
 }
+
+// A defect in reading one object costs that object's rest, never the run.
+func TestDefectInOneObject(t *testing.T) {
+	c := newCutReader(t)
+	keep, n := c.rd.keep, 0
+	c.rd.keep = func(s *spilled) error {
+		if n++; n == 2 {
+			panic("index out of range")
+		}
+		return keep(s)
+	}
+	docs, _ := cutDocs(t)
+	res, got := c.read(t, docs[0]+docs[1])
+	if len(got) != 1 || res.row.Records != 2 || res.row.Status != "partial" || len(res.quarantine) != 1 || !strings.Contains(res.quarantine[0].Reason, "index out of range") {
+		t.Errorf("%d records, %+v, %+v", len(got), res.row, res.quarantine)
+	}
+}
+
+// Layers of compression have a limit of their own, which has nothing to do with how deep attributes nest.
+func TestLayersOfCompressionAreLimited(t *testing.T) {
+	c := newCutReader(t)
+	docs, _ := cutDocs(t)
+	body := docs[0]
+	for n := 1; n <= 4; n++ {
+		body = packGzip(body)
+		if res, got := c.read(t, body); (len(got) == 2) != (n <= 3) || res.row.Quarantined != int64(n/4) {
+			t.Errorf("%d layers: %d records, %+v", n, len(got), res.quarantine)
+		}
+	}
+}

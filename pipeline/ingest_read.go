@@ -135,11 +135,18 @@ func (rd *reader) object(ctx context.Context, in input) (*objectResult, error) {
 	return res, rd.decode(in, body, decoder, res)
 }
 
-func (rd *reader) decode(in input, body []byte, decoder *otlp.Decoder, res *objectResult) error {
+func (rd *reader) decode(in input, body []byte, decoder *otlp.Decoder, res *objectResult) (err error) {
 	r := rd.run
+	defer func() { // one object never ends a run, not by a defect of ours either
+		if p := recover(); p != nil {
+			res.quarantined(r, in, archive.Problem{Length: in.obj.Size, Reason: fmt.Sprintf("reading the object failed by a defect of this program (%v); please report it; records before the defect are kept", p)})
+			res.row.Records = res.kept + res.row.Filtered + res.row.Quarantined
+			res.row.Status = "partial"
+		}
+	}()
 	dec := &objectDecoder{run: r, in: in, res: res, keep: rd.keep, decoder: decoder, idKeys: r.sessionKeys(in.source.cfg.Tenant)}
 	dec.maker = rowMaker{mask: r.mask, counts: res.masked, tenant: in.source.cfg.Tenant, object: in.obj.Key, horizon: &r.horizon}
-	got, err := archive.Documents(in.obj.Key, body, archive.Options{MaxDecompressed: r.cfg.Limits.MaxDecompressedBytes, MaxDepth: r.cfg.Limits.MaxDepth}, dec.document)
+	got, err := archive.Documents(in.obj.Key, body, archive.Options{MaxDecompressed: r.cfg.Limits.MaxDecompressedBytes}, dec.document)
 	if err != nil {
 		return err
 	}
@@ -224,10 +231,13 @@ func (d *objectDecoder) record(rec *otlp.Record) error {
 		d.res.row.Filtered++
 		return nil
 	}
-	d.res.kept++
 	s := spilled{row: row, kind: recNew, input: d.in.n}
 	s.own = session.CandidateIn(&view, d.idKeys)
-	return d.keep(&s)
+	if err := d.keep(&s); err != nil {
+		return err
+	}
+	d.res.kept++
+	return nil
 }
 
 // isInternal asks the record's convention whether it is plumbing without content.

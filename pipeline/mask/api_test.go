@@ -105,6 +105,7 @@ func TestMasker_JSON(t *testing.T) {
 		{"lines", `["-----BEGIN ` + `PRIVATE KEY-----","abc","-----END ` + `PRIVATE KEY-----","abc"]`, `["[MASKED:private_key]","[MASKED:private_key]","[MASKED:private_key]","abc"]`},
 		{"spaces stay", " { \"a\" : [ 1 , \"x\\ty\" ] } \n", " { \"a\" : [ 1 , \"x\\ty\" ] } \n"},
 		{"several documents", "{\"password\":\"a b\"}\n{\"password\":\"c d\"}\n", "{\"password\":\"[MASKED:password]\"}\n{\"password\":\"[MASKED:password]\"}\n"},
+		{"a number that is hex of a secret", " 796132392e7070707070707070000000 ", `"[MASKED:google_oauth_token]"`},
 		{"no JSON", `{"password":"hunter22"`, `{"password":"[MASKED:assignment]"`},
 		{"header", `{"headers":{"Authorization":["Bearer abcdefgh"],"cookie":"a=b"}}`, `{"headers":{"Authorization":["Bearer [MASKED:authorization]"],"cookie":"[MASKED:cookie]"}}`},
 	} {

@@ -73,6 +73,11 @@ func (m *Masker) JSON(doc []byte, c Counts) []byte {
 	case marker(Failed, ""):
 		return []byte(`"` + out + `"`)
 	}
+	if n := strings.TrimSpace(s); n != "" {
+		if end, num := scalarEnd(n, 0); num && end == len(n) { // digits that were hex of a secret
+			return []byte(`"` + strings.TrimSpace(out) + `"`)
+		}
+	}
 	return []byte(out)
 }
 

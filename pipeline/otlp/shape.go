@@ -207,8 +207,10 @@ func (d *Decoder) nested(level int) bool {
 		return false
 	}
 	inner := d.scanner
-	inner.buf, inner.pos, inner.depth = d.buf[at+1:at+1+len(s)], 0, 0
-	if len(s) > 0 && alias(inner.buf) != s { // wrong UTF-8 was replaced, elsewhere
+	inner.pos, inner.depth = 0, 0
+	if end := at + 1 + len(s); end < d.pos && alias(d.buf[at+1:end]) == s {
+		inner.buf = d.buf[at+1 : end]
+	} else { // wrong UTF-8 was replaced, elsewhere, and may be longer
 		inner.buf = []byte(s)
 	}
 	if c := inner.peek(); c != '{' && c != '[' {

@@ -22,6 +22,8 @@ var shapes = []quirk{
 	{name: "bare ResourceLogs", doc: `{"resource":{},"scopeLogs":[{"logRecords":[{"body":{"stringValue":"b"}}]}]}`, want: `body="b"`, shape: "resource_spans"},
 	{name: "CloudWatch span", doc: awsSpan, want: awsBrief, shape: "aws_spans"},
 	{name: "CloudWatch span in a wrapper", doc: `{"timestamp":"2025-11-17 23:58:37.517","raw_otel_json":` + awsSpan + `}`, want: awsBrief, shape: "aws_spans"},
+	{name: "a message that wrong UTF-8 makes longer", doc: "{\"logEvents\":[{\"message\":\"\xfa\"}]}", shape: "cloudwatch_subscription", count: "skipped=1 utf8=1"},
+	{name: "a message that wrong UTF-8 makes longer, at the end", doc: "{\"logEvents\":{\"\":\"\"\"message\":\"\xfa\"", shape: "cloudwatch_subscription", count: "skipped=1 utf8=1", faults: 1},
 	{name: "CloudWatch span without scope", doc: `{` + flatIDs + `,"name":"a","startTimeUnixNano":5}`, want: "name=a " + briefIDs + " start=5 quality=ok", shape: "aws_spans"},
 	{name: "CloudWatch log", doc: awsLog, want: `name=s ` + briefIDs + ` severity=INFO start=1763423917517030656 quality=ok attrs={"event.name":"s","session.id":"x"} body={"input":{"messages":[{"content":"hi","role":"user"}]}}`, shape: "aws_spans"},
 	{name: "CloudWatch subscription", doc: `{"messageType":"DATA_MESSAGE","logGroup":"aws/spans","logEvents":[{"id":"1","timestamp":1,"message":` + quoted(awsSpan) + `},{"id":"2","message":"START plain text"},{"id":"3","message":` + quoted(awsLog) + `}]}`,
