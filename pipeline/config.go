@@ -94,6 +94,7 @@ type MaskConfig struct {
 type LimitsConfig struct {
 	MaxObjectBytes       int64 `yaml:"max_object_bytes"`
 	MaxDecompressedBytes int64 `yaml:"max_decompressed_bytes"`
+	MaxDocumentBytes     int64 `yaml:"max_document_bytes"` // of one JSON value or protobuf message; 0 is an eighth of --memory
 	MaxDepth             int   `yaml:"max_depth"`
 	MaxAttributeBytes    int   `yaml:"max_attribute_bytes"`
 	MaxSample            int   `yaml:"max_sample"`

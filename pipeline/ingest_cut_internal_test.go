@@ -17,7 +17,7 @@ import (
 	"github.com/pierrec/lz4/v4"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/tracejury/tracejury/pipeline/mask"
+	"github.com/tracejury/tracejury/pipeline/archive"
 	"github.com/tracejury/tracejury/pipeline/store"
 	"github.com/tracejury/tracejury/schema"
 )
@@ -201,10 +201,10 @@ func (c *cutReader) read(tb testing.TB, body string) (*objectResult, []string) {
 	tb.Helper()
 	c.rows = nil
 	in := input{source: c.source, obj: store.Object{Key: "object", Size: int64(len(body))}}
-	res := &objectResult{row: schema.Object{Status: "ok"}, masked: mask.Counts{}, shapes: map[string]int64{}}
-	decoder := <-c.rd.decoders
-	err := c.rd.decode(in, []byte(body), decoder, res)
-	c.rd.decoders <- decoder
+	res := newObjectResult(in)
+	err := c.rd.decode(context.Background(), in, res, func(each func(archive.Document) error) (archive.Result, error) {
+		return archive.Documents("object", []byte(body), c.rd.options(), each)
+	})
 	if err != nil {
 		tb.Fatal(err)
 	}

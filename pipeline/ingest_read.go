@@ -1,9 +1,12 @@
 package pipeline
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"runtime"
@@ -55,12 +58,19 @@ type reader struct {
 	run      *ingestRun
 	room     *semaphore.Weighted
 	capacity int64
+	fit      int64              // bytes of an object, and of what it decompresses to, that are held at once
 	decoders chan *otlp.Decoder // one for each that may decode at a time
 	keep     func(*spilled) error
 }
 
+// What is held at once and what one document may have, however little memory there is.
+const (
+	minFit      = 1 << 20
+	minDocument = 16 << 20
+)
+
 func (r *ingestRun) newReader(memory int64, keep func(*spilled) error) *reader {
-	rd := &reader{run: r, capacity: max(memory, 1), room: semaphore.NewWeighted(max(memory, 1)), keep: keep}
+	rd := &reader{run: r, capacity: max(memory, 1), fit: max(memory/2, minFit), room: semaphore.NewWeighted(max(memory, 1)), keep: keep}
 	n := min(runtime.GOMAXPROCS(0), r.cfg.Ingest.Concurrency)
 	rd.decoders = make(chan *otlp.Decoder, n)
 	for range n {
@@ -89,11 +99,6 @@ func (rd *reader) all(ctx context.Context) error {
 	r.results = make([]*objectResult, len(r.inputs))
 	for _, in := range r.inputs {
 		p.Tasks = append(p.Tasks, Task[struct{}]{Name: in.name() + " " + in.obj.ETag, Do: func(ctx context.Context) (struct{}, error) {
-			need := min(unpacked(in.obj), rd.capacity)
-			if err := rd.room.Acquire(ctx, need); err != nil {
-				return struct{}{}, err
-			}
-			defer rd.room.Release(need)
 			res, err := rd.object(ctx, in)
 			r.results[in.n] = res // a slot of its own
 			progress.add(1)
@@ -107,36 +112,96 @@ func (rd *reader) all(ctx context.Context) error {
 // object reads one object to its rows. Bad input is not an error: it is quarantined and counted.
 func (rd *reader) object(ctx context.Context, in input) (*objectResult, error) {
 	r := rd.run
-	res := &objectResult{masked: mask.Counts{}, shapes: map[string]int64{}}
-	res.row = schema.Object{Source: in.source.store.URI(), Object: in.obj.Key, ETag: in.obj.ETag, Tenant: in.source.cfg.Tenant, Size: in.obj.Size, Status: "ok"}
+	res := newObjectResult(in)
 	if in.obj.Size > r.cfg.Limits.MaxObjectBytes {
 		res.quarantined(r, in, archive.Problem{Length: in.obj.Size, Reason: fmt.Sprintf("object of %d bytes is over limits.max_object_bytes %d: raise the limit to read it", in.obj.Size, r.cfg.Limits.MaxObjectBytes)})
-		res.row.Status = "unreadable"
+		res.row.Records, res.row.Status = 1, "unreadable"
 		return res, nil
 	}
-	body, _, err := in.source.store.Get(ctx, in.obj.Key, in.obj.ETag)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	fits := in.obj.Size <= rd.fit
+	var body []byte
+	if fits {
+		var err error
+		if body, fits, err = rd.small(ctx, in, res); fits || err != nil {
+			return res, rd.vanished(res, err)
+		}
+	}
+	return res, rd.vanished(res, rd.large(ctx, in, body, res))
+}
+
+func newObjectResult(in input) *objectResult {
+	res := &objectResult{masked: mask.Counts{}, shapes: map[string]int64{}}
+	res.row = schema.Object{Source: in.source.store.URI(), Object: in.obj.Key, ETag: in.obj.ETag, Tenant: in.source.cfg.Tenant, Size: in.obj.Size, Status: "ok"}
+	return res
+}
+
+// vanished makes the error that an object is no longer what was listed its status: its new version is listed by the next run. What
+// was read of it before are records like any others.
+func (rd *reader) vanished(res *objectResult, err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, store.ErrChanged) {
 		res.row.Status = "vanished"
-		return res, nil
-	case errors.Is(err, store.ErrChanged):
-		res.row.Status = "vanished" // the new version is listed by the next run
-		return res, nil
-	case err != nil:
-		return res, err
+		return nil
 	}
+	return err
+}
+
+// small reads an object that fits into memory. What decompresses to more does not, and is given back as it is stored.
+func (rd *reader) small(ctx context.Context, in input, res *objectResult) (body []byte, fits bool, err error) {
+	need := min(unpacked(in.obj), rd.capacity)
+	if err := rd.room.Acquire(ctx, need); err != nil {
+		return nil, false, err
+	}
+	defer rd.room.Release(need)
+	body, _, err = in.source.store.Get(ctx, in.obj.Key, in.obj.ETag)
+	if err != nil {
+		return nil, false, err
+	}
+	opts := rd.options()
+	opts.MaxDecompressed, opts.Fit = min(opts.MaxDecompressed, rd.fit), opts.MaxDecompressed > rd.fit
+	err = rd.decode(ctx, in, res, func(each func(archive.Document) error) (archive.Result, error) {
+		return archive.Documents(in.obj.Key, body, opts, each)
+	})
+	if errors.Is(err, archive.ErrTooLarge) {
+		return body, false, nil
+	}
+	return nil, true, err
+}
+
+// large reads an object window by window, alone among the objects that are read: one of its documents may take all the room.
+func (rd *reader) large(ctx context.Context, in input, body []byte, res *objectResult) error {
+	if err := rd.room.Acquire(ctx, rd.capacity); err != nil {
+		return err
+	}
+	defer rd.room.Release(rd.capacity)
+	stored := io.ReadCloser(io.NopCloser(bytes.NewReader(body)))
+	if body == nil {
+		var err error
+		if stored, _, err = in.source.store.Open(ctx, in.obj.Key, in.obj.ETag); err != nil {
+			return err
+		}
+	}
+	err := rd.decode(ctx, in, res, func(each func(archive.Document) error) (archive.Result, error) {
+		return archive.Stream(in.obj.Key, stored, rd.options(), each)
+	})
+	return errors.Join(err, stored.Close())
+}
+
+// options are the limits of objects.
+func (rd *reader) options() archive.Options {
+	l := &rd.run.cfg.Limits
+	return archive.Options{MaxDecompressed: l.MaxDecompressedBytes, MaxDocument: cmp.Or(l.MaxDocumentBytes, max(rd.capacity, minDocument)), DocumentLimit: "limits.max_document_bytes, or --memory, of which it is a part otherwise"}
+}
+
+// decode reads the documents that read hands over.
+func (rd *reader) decode(ctx context.Context, in input, res *objectResult, read func(func(archive.Document) error) (archive.Result, error)) (err error) {
+	r := rd.run
 	var decoder *otlp.Decoder
 	select {
 	case decoder = <-rd.decoders:
 	case <-ctx.Done():
-		return res, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
 	defer func() { rd.decoders <- decoder }()
-	return res, rd.decode(in, body, decoder, res)
-}
-
-func (rd *reader) decode(in input, body []byte, decoder *otlp.Decoder, res *objectResult) (err error) {
-	r := rd.run
 	defer func() { // one object never ends a run, not by a defect of ours either
 		if p := recover(); p != nil {
 			res.quarantined(r, in, archive.Problem{Length: in.obj.Size, Reason: fmt.Sprintf("reading the object failed by a defect of this program (%v); please report it; records before the defect are kept", p)})
@@ -144,9 +209,9 @@ func (rd *reader) decode(in input, body []byte, decoder *otlp.Decoder, res *obje
 			res.row.Status = "partial"
 		}
 	}()
-	dec := &objectDecoder{run: r, in: in, res: res, keep: rd.keep, decoder: decoder, idKeys: r.sessionKeys(in.source.cfg.Tenant)}
+	dec := &objectDecoder{ctx: ctx, run: r, in: in, res: res, keep: rd.keep, decoder: decoder, idKeys: r.sessionKeys(in.source.cfg.Tenant)}
 	dec.maker = rowMaker{mask: r.mask, counts: res.masked, tenant: in.source.cfg.Tenant, object: in.obj.Key, horizon: &r.horizon}
-	got, err := archive.Documents(in.obj.Key, body, archive.Options{MaxDecompressed: r.cfg.Limits.MaxDecompressedBytes}, dec.document)
+	got, err := read(dec.document)
 	if err != nil {
 		return err
 	}
@@ -179,6 +244,7 @@ func (res *objectResult) quarantined(r *ingestRun, in input, p archive.Problem) 
 
 // objectDecoder reads the documents of one object.
 type objectDecoder struct {
+	ctx     context.Context //nolint:containedctx // lives within the reading of one object
 	run     *ingestRun
 	in      input
 	res     *objectResult
@@ -220,6 +286,9 @@ func (d *objectDecoder) document(doc archive.Document) error {
 func (d *objectDecoder) shapes() []string { return d.seen }
 
 func (d *objectDecoder) record(rec *otlp.Record) error {
+	if d.index&63 == 0 && d.ctx.Err() != nil { // a document may hold an hour of records
+		return context.Cause(d.ctx)
+	}
 	row, view := d.maker.row(rec, d.index)
 	d.index++
 	d.res.row.Records++

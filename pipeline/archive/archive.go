@@ -10,6 +10,8 @@ package archive
 
 import (
 	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
 )
 
@@ -67,10 +69,19 @@ type Result struct {
 
 // Options bound what an object can cost. Zero values are the defaults.
 type Options struct {
-	MaxDecompressed int64 // decompressed bytes of one object, default 1 GiB
-	MaxDepth        int   // layers of compression, default 3
-	MaxDocument     int64 // bytes of one document, default MaxDecompressed
+	MaxDecompressed int64  // decompressed bytes of one object, default 1 GiB
+	MaxDepth        int    // layers of compression, default 3
+	MaxDocument     int64  // bytes of one document, default MaxDecompressed; of a stream 64 MiB
+	DocumentLimit   string // what a user sets to raise MaxDocument, for reasons
+	Fit             bool   // an object over MaxDecompressed is ErrTooLarge, and no document of it is handed over
+
+	chunk int // of streams, for tests
 }
+
+// ErrTooLarge is an object that does not fit.
+var ErrTooLarge = errors.New("over the limit of decompressed bytes")
+
+func (o Options) limitName() string { return cmp.Or(o.DocumentLimit, "the limit") }
 
 func (o Options) withDefaults() Options {
 	if o.MaxDecompressed <= 0 {
@@ -90,6 +101,9 @@ func (o Options) withDefaults() Options {
 func Documents(name string, body []byte, opts Options, each func(Document) error) (Result, error) {
 	r := &reader{name: name, opts: opts.withDefaults(), each: each}
 	r.peel(body)
+	if r.opts.Fit && r.over {
+		return r.res, ErrTooLarge
+	}
 	r.res.BytesOut = int64(len(r.buf))
 	r.read()
 	return r.res, r.err
@@ -102,8 +116,10 @@ type reader struct {
 	each func(Document) error
 	res  Result
 	err  error // of each
+	over bool  // decompressing ended at the limit
 
-	buf    []byte // decompressed
+	buf    []byte // decompressed; of a stream the window
+	feed   *feed  // of a stream
 	breaks []int  // offsets in buf before which compressed bytes were lost
 	shift  int64  // offset of buf in the decompressed bytes of the object; frames move it
 }
@@ -114,7 +130,7 @@ func (r *reader) document(start, end int, enc Encoding, truncated bool) {
 		return
 	}
 	if int64(end-start) > r.opts.MaxDocument {
-		r.problem(start, end, fmt.Sprintf("one document is larger than the limit of %d bytes; raise the limit, or write smaller batches", r.opts.MaxDocument), "")
+		r.problem(start, end, r.overDocument(), "")
 		return
 	}
 	r.res.Documents++
@@ -187,6 +203,9 @@ func (r *reader) read() {
 		r.res.Framing = FramingVarint
 		r.varints()
 	case b[0] == '\n' && messageEnd(b) >= 0:
+		r.res.Framing = FramingProto
+		r.document(0, len(b), Proto, true)
+	case wholeGroups(b) > 0: // malformed behind
 		r.res.Framing = FramingProto
 		r.document(0, len(b), Proto, true)
 	case text(b) && lineWithJSON(b, 0) >= 0:

@@ -36,6 +36,23 @@ func messageEnd(b []byte) int {
 	return at
 }
 
+// wholeGroups is the offset behind the whole fields that b begins with.
+func wholeGroups(b []byte) int {
+	at := 0
+	for at < len(b) && b[at] == '\n' {
+		size, n := binary.Uvarint(b[at+1:])
+		if n <= 0 || size > uint64(len(b)-at-1-n) {
+			break
+		}
+		body := b[at+1+n:][:size]
+		if len(body) > 0 && !groupStart(body) {
+			break
+		}
+		at += 1 + n + int(size)
+	}
+	return at
+}
+
 // groupStart is whether b begins like a ResourceSpans, ResourceLogs or ResourceMetrics: with field 1, 2, 3 or 1000, each
 // length-delimited.
 func groupStart(b []byte) bool {
@@ -99,7 +116,7 @@ func (r *reader) frames() {
 	for at := 0; at < len(whole) && r.err == nil; {
 		body, complete, ok := frameAt(whole[at:])
 		if !ok {
-			next := nextChain(whole, at+1)
+			next := nextChain(whole, at+1, false)
 			r.part(whole[at:next], func(n int) {
 				reason := "a frame's length or content is wrong; reading goes on at the next frame that fits"
 				if n < 4 {
@@ -152,8 +169,9 @@ func (r *reader) body(b []byte, complete bool) {
 	r.res.BytesOut += int64(len(r.buf))
 }
 
-// nextChain is the offset at or after from at which frames tile the rest exactly, len(b) if there is none.
-func nextChain(b []byte, from int) int {
+// nextChain is the offset at or after from at which frames tile the rest exactly, or up to one that goes on behind a window which
+// is cut; len(b) if there is none.
+func nextChain(b []byte, from int, cut bool) int {
 	for i := from; i+5 <= len(b); i++ {
 		switch b[i+4] {
 		case '\n', '{', '[', zstdMagic[0]:
@@ -163,6 +181,9 @@ func nextChain(b []byte, from int) int {
 		at := i
 		for at < len(b) {
 			body, whole, ok := frameAt(b[at:])
+			if cut && at > i && (len(b)-at < 4 || ok && !whole) {
+				return i
+			}
 			if !ok || !whole || len(body) == 0 {
 				break
 			}

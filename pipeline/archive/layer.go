@@ -21,9 +21,6 @@ const (
 // maxWindow is the memory that one zstd frame may ask for, that of zstd --long.
 const maxWindow = 128 << 20
 
-// errTooLarge is the end of what may be decompressed.
-var errTooLarge = errors.New("over the limit of decompressed bytes")
-
 // compression is the name of b's compression, "" if it has none.
 func compression(b []byte) string {
 	switch {
@@ -122,8 +119,9 @@ func (p *peeler) run() {
 		case err == nil && n > 0:
 			at += n
 			continue
-		case errors.Is(err, errTooLarge):
-			p.r.problem(len(p.out), len(p.out), fmt.Sprintf("decompresses to more than the limit of %d bytes; raise the limit, or write smaller objects", p.r.opts.MaxDecompressed), p.kind)
+		case errors.Is(err, ErrTooLarge):
+			p.r.over = true
+			p.r.problem(len(p.out), len(p.out), p.r.overLimit(), p.kind)
 			return
 		}
 		next := len(p.in)
@@ -217,7 +215,7 @@ func (p *peeler) drain(dec io.Reader) error {
 		p.out = p.out[:len(p.out)+n]
 		if int64(len(p.out)) > p.r.opts.MaxDecompressed {
 			p.out = p.out[:p.r.opts.MaxDecompressed]
-			return errTooLarge
+			return ErrTooLarge
 		}
 		if err == io.EOF {
 			return nil

@@ -30,11 +30,12 @@ type values struct {
 
 // segment cuts buf[from:to], which holds NDJSON, pretty-printed or concatenated values, arrays of documents, or lines
 // with a time before each value. All are one case: separators are passed, whatever opens with a brace is a document.
+// Of a stream, the segment goes on in further windows.
 func (r *reader) segment(from, to int) {
 	v := &values{reader: r, b: r.buf[:to], at: from, budget: 4*(to-from) + 1<<20}
 	for r.err == nil {
 		v.separators()
-		if v.at >= to {
+		if v.at >= len(v.b) {
 			break
 		}
 		switch c := v.b[v.at]; {
@@ -57,15 +58,43 @@ func (r *reader) segment(from, to int) {
 		}
 	}
 	if v.arrays > 0 && r.err == nil {
-		r.problem(to, to, reasonOpen, "json")
+		r.problem(len(v.b), len(v.b), reasonOpen, "json")
 	}
+}
+
+// more takes more of a stream into the window, which begins at what is being read then. It is false when there is no more.
+func (v *values) more(want int) bool {
+	if v.feed == nil {
+		return false
+	}
+	ok := v.refill(v.at, want)
+	if ok {
+		v.budget += 4 * len(v.buf)
+	}
+	v.b, v.at = v.buf, 0
+	return ok
 }
 
 // separators passes white space, commas, byte order marks, record separators and log line times.
 func (v *values) separators() {
+	for v.between() {
+	}
+}
+
+// between passes separators of the window, and is true when there is more of a stream to look at.
+func (v *values) between() bool {
 	start := v.at
 	defer func() { v.separator(v.at - start) }()
 	for v.at < len(v.b) {
+		if len(v.b)-v.at < lookahead && v.feed != nil && !v.feed.done && !v.feed.broken {
+			v.separator(v.at - start)
+			start = v.at
+			if v.more(lookahead) {
+				start = 0
+				continue
+			}
+			start = v.at
+		}
 		switch c := v.b[v.at]; {
 		case space(c) || c == ',' && v.arrays > 0:
 			v.at++
@@ -74,13 +103,21 @@ func (v *values) separators() {
 		case c >= '0' && c <= '9' && (v.at == 0 || v.b[v.at-1] == '\n' || v.at == start):
 			n := stampLen(v.b[v.at:])
 			if n == 0 {
-				return
+				return false
 			}
 			v.at += n
 		default:
-			return
+			return false
 		}
 	}
+	if v.feed == nil {
+		return false
+	}
+	v.separator(v.at - start)
+	start = v.at
+	ok := v.more(lookahead)
+	start = 0
+	return ok
 }
 
 // opensDocuments is whether the array at hand may hold documents: it is empty, or its first element opens with a bracket.
@@ -107,6 +144,14 @@ func (v *values) value() {
 		v.at = end
 		v.document(start, end, JSON, false)
 		return
+	case cut == 0 && v.more(0):
+		return // with more of it
+	case cut == 0 && v.full():
+		v.skip(v.overDocument(), "json")
+		return
+	}
+	start = v.at
+	switch {
 	case cut > 0:
 		v.at = cut
 	default:
@@ -130,7 +175,7 @@ func (v *values) line() int {
 		return 0
 	}
 	n := bytes.IndexByte(b, '\n')
-	if n < 0 || n+2 < len(b) && !(b[n+1] == '{' && b[n+2] == '"') {
+	if n < 0 || n+2 < len(b) && !(b[n+1] == '{' && b[n+2] == '"') || n+2 >= len(b) && v.feed != nil && !v.feed.done {
 		return 0
 	}
 	if n > 0 && b[n-1] == '\r' {
@@ -171,6 +216,10 @@ func (v *values) next(at int) int {
 
 // garbage passes what is no JSON, to the next line that begins a document.
 func (v *values) garbage() {
+	if v.feed != nil {
+		v.skip(reasonGarbage, "text")
+		return
+	}
 	start := v.at
 	end := len(v.b)
 	if n := bytes.IndexByte(v.b[start:], '\n'); n >= 0 {
@@ -187,12 +236,51 @@ func (v *values) garbage() {
 	v.arrays = 0
 }
 
+// full is whether the window of a stream is as large as it may be.
+func (v *values) full() bool { return v.feed != nil && len(v.b) >= v.windowSize() }
+
+// skip passes what is at hand as a problem, window by window, to the next line that begins a document.
+func (v *values) skip(reason, detected string) {
+	v.arrays = 0
+	for {
+		start := v.at
+		end, found := len(v.b), false
+		if n := bytes.IndexByte(v.b[start:], '\n'); n >= 0 {
+			if at := lineWithJSON(v.b, start+n+1); at >= 0 {
+				end, found = at, true
+			}
+		}
+		if !found && !v.feed.done && !v.feed.broken { // what the next line begins with may stand in the next window
+			end = max(start, end-lookahead)
+		}
+		last := end
+		for found && last > start+1 && space(v.b[last-1]) {
+			last--
+		}
+		v.problem(start, last, reason, detected)
+		v.separator(end - last)
+		if v.at = end; found {
+			return
+		}
+		if !v.more(v.chunk()) {
+			if v.at < len(v.b) {
+				v.problem(v.at, len(v.b), reason, detected)
+			}
+			v.at = len(v.b)
+			return
+		}
+	}
+}
+
 // scalar passes an element of an array of documents that is a string, number or word.
 func (v *values) scalar() bool {
 	start := v.at
 	end := start
 	if v.b[start] == '"' {
-		end, _ = stringEnd(v.b, start)
+		for end, _ = stringEnd(v.b, start); end < 0 && v.more(0); end, _ = stringEnd(v.b, start) {
+			start = v.at
+		}
+		start = v.at
 	} else {
 		for end < len(v.b) && (v.b[end] == '-' || v.b[end] == '+' || v.b[end] == '.' || v.b[end] >= '0' && v.b[end] <= 'z') && v.b[end] != '[' && v.b[end] != ']' {
 			end++
