@@ -57,9 +57,10 @@ type aggregation struct {
 	sum   AggregateSummary
 }
 
-// aggregatePart is one evaluator's part of the run, loaded and counted.
+// aggregatePart is one evaluator's part of the run, counted.
 type aggregatePart struct {
-	data       *runData
+	run        schema.Run
+	rubric     judge.Rubric
 	numbers    *numbers
 	aggs       []schema.Aggregate
 	comparison *Comparison // nil without a baseline
@@ -107,7 +108,7 @@ func (a *aggregation) overTime(ctx context.Context) error {
 				return err
 			}
 		}
-		t, err := trend(ctx, a.root.Store, all, &p.data.run, c.Trend, c.ForceCompare, c.Level)
+		t, err := trend(ctx, a.root.Store, all, p, c.Trend, c.ForceCompare, c.Level)
 		if err != nil {
 			return err
 		}
@@ -118,21 +119,20 @@ func (a *aggregation) overTime(ctx context.Context) error {
 
 // add counts one evaluator's part of the run.
 func (a *aggregation) add(ctx context.Context, run schema.Run) error {
-	d, err := loadRun(ctx, a.root.Store, run)
-	if err != nil {
-		return err
-	}
 	gs, err := chosenGroupings(a.cfg.Aggregate.GroupBy)
 	if err != nil {
 		return err
 	}
-	gs = withGates(gs, a.gates)
-	bySession, err := loadMembers(ctx, a.root, d.grades)
+	p := &aggregatePart{run: run}
+	if p.rubric, err = loadRunRubric(ctx, a.root.Store, run); err != nil {
+		return err
+	}
+	f, err := scanFacts(ctx, a.root, []schema.Run{run}, a.cfg.Aggregate.Baseline != "")
 	if err != nil {
 		return err
 	}
+	p.numbers = count(f, withGates(gs, a.gates))
 	level := a.cfg.Aggregate.Level
-	p := &aggregatePart{data: d, numbers: count(newFacts(run, d.grades, d.verdicts, bySession), gs)}
 	if p.aggs, err = p.numbers.rows(ctx, level); err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func (a *aggregation) finish(ctx context.Context, run schema.Run) (*AggregateSum
 	sum.main, sum.level = a.parts[0], a.cfg.Aggregate.Level
 	for _, p := range a.parts {
 		aggs = append(aggs, p.aggs...)
-		if p.data.run.Evaluator == mainEvaluator {
+		if p.run.Evaluator == mainEvaluator {
 			sum.main = p
 		}
 	}
@@ -188,7 +188,7 @@ func (a *aggregation) finish(ctx context.Context, run schema.Run) (*AggregateSum
 		return nil, err
 	}
 	sum.Aggregates = aggs
-	if sum.Model, err = reportModel(ctx, a.root, sum.main.data, aggs); err != nil {
+	if sum.Model, err = a.reportModel(ctx, aggs); err != nil {
 		return nil, err
 	}
 	sum.pastOf()
@@ -196,42 +196,11 @@ func (a *aggregation) finish(ctx context.Context, run schema.Run) (*AggregateSum
 		return nil, err
 	}
 	// A run that did not end well has its own code; a failed gate goes before it.
-	err = gateError(sum.Gates, sum.main.data.run)
+	err = gateError(sum.Gates, sum.main.run)
 	if e, ok := errors.AsType[*ExitError](err); ok && e.Code == ExitGate {
 		return sum, err
 	}
 	return sum, cmp.Or(runStateError(run), err)
-}
-
-// label sets the labels of people beside the verdicts of the main part.
-func (a *aggregation) label(ctx context.Context) error {
-	c := &a.cfg.Aggregate
-	if c.Labels == "" {
-		return nil
-	}
-	labels, err := readLabels(c.Labels)
-	if err != nil {
-		return err
-	}
-	d := a.sum.main.data
-	rows, err := sessionRows(ctx, a.root, d.grades)
-	if err != nil {
-		return err
-	}
-	ids, twice := map[string]string{}, map[string]bool{}
-	for key, r := range rows {
-		if _, seen := ids[r.SessionID]; seen {
-			twice[r.SessionID] = true // the same id in two services names neither
-		}
-		ids[r.SessionID] = key
-	}
-	for id := range twice {
-		delete(ids, id)
-	}
-	if a.sum.Labels, err = agree(labels, d, ids, a.sum.main.numbers, c.Level); err == nil {
-		a.sum.Labels.File = c.Labels
-	}
-	return err
 }
 
 // writeFiles writes what the configuration asks for beside the table.
@@ -244,7 +213,7 @@ func (a *aggregation) writeFiles() error {
 		}
 	}
 	if c.JUnit != "" {
-		if err := writeJUnit(c.JUnit, sum.main.data.run, sum.Gates); err != nil {
+		if err := writeJUnit(c.JUnit, sum.main.run, sum.Gates); err != nil {
 			return err
 		}
 		sum.Reports = append(sum.Reports, c.JUnit)
@@ -303,15 +272,6 @@ func writeReports(path string, m *report.Model) ([]string, error) {
 		return nil, fmt.Errorf("write report: %w", err)
 	}
 	return []string{path, md}, nil
-}
-
-// runData is the rows of one evaluator's part of a run.
-type runData struct {
-	run          schema.Run
-	rubric       judge.Rubric
-	grades       []schema.Grade
-	verdicts     []schema.Verdict // final votes
-	explanations map[string]schema.Explanation
 }
 
 // mainEvaluator is the part of a run that a report is about.
@@ -380,31 +340,6 @@ func unknownRun(ctx context.Context, st store.Store, id string) error {
 		err.Hint = suggest(id, ids)
 	}
 	return err
-}
-
-func loadRun(ctx context.Context, st store.Store, run schema.Run) (*runData, error) {
-	d := &runData{run: run, explanations: map[string]schema.Explanation{}}
-	verdicts, _, err := table.Read[schema.Verdict](ctx, st, schema.Verdicts.RunKey(run.RunID))
-	if err != nil {
-		return nil, err
-	}
-	d.verdicts = slices.DeleteFunc(verdicts, func(v schema.Verdict) bool { return v.Vote != "final" || v.Evaluator != run.Evaluator })
-	grades, _, err := table.Read[schema.Grade](ctx, st, schema.Grades.RunKey(run.RunID))
-	if err != nil {
-		return nil, err
-	}
-	d.grades = slices.DeleteFunc(grades, func(g schema.Grade) bool { return g.Evaluator != run.Evaluator })
-	expl, _, err := table.Read[schema.Explanation](ctx, st, schema.Explanations.RunKey(run.RunID))
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range expl {
-		if e.Vote == "final" && e.Evaluator == run.Evaluator {
-			d.explanations[e.Subject+"\x00"+e.Criterion+"\x00"+e.Item] = e
-		}
-	}
-	d.rubric, err = loadRunRubric(ctx, st, run)
-	return d, err
 }
 
 // putRows writes a run table that is a function of its input: an object that holds the same bytes is left alone.

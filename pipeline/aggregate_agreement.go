@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -52,23 +53,108 @@ type LabelSummary struct {
 // metricCorrected labels rates that were corrected for the judge's errors.
 const metricCorrected = "met_rate_corrected"
 
-// agree sets labels beside a part's final verdicts. ids names sessions by their own ids.
-func agree(labels []label, d *runData, ids map[string]string, n *numbers, level float64) (*LabelSummary, error) {
-	said := map[[2]string]string{}
-	for _, v := range d.verdicts {
-		if v.Item == "" && v.Arm == "" {
-			said[[2]string{v.SessionKey, v.Criterion}] = v.Verdict
+// label sets the labels of people beside the verdicts of the main part.
+func (a *aggregation) label(ctx context.Context) error {
+	c := &a.cfg.Aggregate
+	if c.Labels == "" {
+		return nil
+	}
+	labels, err := readLabels(c.Labels)
+	if err != nil {
+		return err
+	}
+	ids, err := sessionIDs(ctx, a.root, a.sum.main.run)
+	if err != nil {
+		return err
+	}
+	said, err := saidOf(ctx, a.root.Store, a.sum.main.run, labels, ids)
+	if err != nil {
+		return err
+	}
+	if a.sum.Labels, err = agree(labels, said, ids, a.sum.main.numbers, c.Level); err == nil {
+		a.sum.Labels.File = c.Labels
+	}
+	return err
+}
+
+// sessionIDs are the keys of a run's sessions by their own ids. The same id in two services names neither.
+func sessionIDs(ctx context.Context, root *Root, run schema.Run) (map[string]string, error) {
+	type graded struct {
+		Evaluator  string `parquet:"evaluator,dict"`
+		SessionKey string `parquet:"session_key,optional"`
+		Dt         string `parquet:"dt,optional,dict"`
+	}
+	grades, err := table.ReadWhere(ctx, root.Store, schema.Grades.RunKey(run.RunID), func(g *graded) bool { return g.Evaluator == run.Evaluator && g.SessionKey != "" })
+	if err != nil {
+		return nil, fmt.Errorf("read grades: %w", err)
+	}
+	wanted, objects := map[string]bool{}, map[string]bool{}
+	for _, g := range grades {
+		b, err := root.Layout.Bucket(g.SessionKey)
+		if err != nil {
+			return nil, err
+		}
+		wanted[g.SessionKey], objects[schema.Sessions.DayKey(g.Dt, b)] = true, true
+	}
+	ids, twice := map[string]string{}, map[string]bool{}
+	for key := range objects {
+		rows, err := table.ReadWhere(ctx, root.Store, key, func(s *sessionName) bool { return wanted[s.SessionKey] && s.SessionID != "" })
+		if err != nil {
+			return nil, fmt.Errorf("read sessions: %w", err)
+		}
+		for _, r := range rows {
+			_, seen := ids[r.SessionID]
+			ids[r.SessionID], twice[r.SessionID] = r.SessionKey, seen || twice[r.SessionID]
 		}
 	}
+	maps.DeleteFunc(ids, func(id, _ string) bool { return twice[id] })
+	return ids, nil
+}
+
+// saidOf is what the run says of the sessions that labels name: verdicts by session key and criterion.
+func saidOf(ctx context.Context, st store.Store, run schema.Run, labels []label, ids map[string]string) (map[[2]string]string, error) {
+	type verdict struct {
+		Evaluator  string `parquet:"evaluator,dict"`
+		Vote       string `parquet:"vote,dict"`
+		Arm        string `parquet:"arm,dict"`
+		Item       string `parquet:"item,dict"`
+		SessionKey string `parquet:"session_key,optional"`
+		Criterion  string `parquet:"criterion,dict"`
+		Verdict    string `parquet:"verdict,dict"`
+	}
+	named := map[string]bool{}
+	for _, l := range labels {
+		named[keyOr(ids, l.Session)] = true
+	}
+	rows, err := table.ReadWhere(ctx, st, schema.Verdicts.RunKey(run.RunID), func(v *verdict) bool {
+		return v.Evaluator == run.Evaluator && v.Vote == "final" && v.Item == "" && v.Arm == "" && named[v.SessionKey]
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read verdicts: %w", err)
+	}
+	out := make(map[[2]string]string, len(rows))
+	for _, v := range rows {
+		out[[2]string{v.SessionKey, v.Criterion}] = v.Verdict
+	}
+	return out, nil
+}
+
+// keyOr is the key of the session of this id, or the name itself, which may be a key.
+func keyOr(ids map[string]string, name string) string {
+	if key, ok := ids[name]; ok {
+		return key
+	}
+	return name
+}
+
+// agree sets labels beside a part's final verdicts, which are by session key and criterion. ids names sessions by their own ids.
+func agree(labels []label, said map[[2]string]string, ids map[string]string, n *numbers, level float64) (*LabelSummary, error) {
 	out := &LabelSummary{Labels: len(labels)}
 	people := map[[2]string]string{}
 	disputed := map[[2]string]bool{}
 	var order [][2]string
 	for _, l := range labels {
-		key := [2]string{l.Session, l.Criterion}
-		if k, ok := ids[l.Session]; ok {
-			key[0] = k
-		}
+		key := [2]string{keyOr(ids, l.Session), l.Criterion}
 		if _, ok := said[key]; !ok {
 			out.Unknown++
 			continue
@@ -211,18 +297,29 @@ func flips(ctx context.Context, st store.Store, run schema.Run) ([]Flip, error) 
 	if run.Repeat < 2 {
 		return nil, nil
 	}
-	verdicts, _, err := table.Read[schema.Verdict](ctx, st, schema.Verdicts.RunKey(run.RunID))
+	votes, err := table.ReadWhere(ctx, st, schema.Verdicts.RunKey(run.RunID), func(v *oneVote) bool { return v.Vote == "one" && v.Evaluator == run.Evaluator })
 	if err != nil {
 		return nil, fmt.Errorf("read repeats: %w", err)
 	}
-	return flipsOf(run, verdicts)
+	return flipsOf(run, votes)
 }
 
-func flipsOf(run schema.Run, verdicts []schema.Verdict) ([]Flip, error) {
+// oneVote is what a flip rate needs of a verdict.
+type oneVote struct {
+	Evaluator string `parquet:"evaluator,dict"`
+	Vote      string `parquet:"vote,dict"`
+	Subject   string `parquet:"subject"`
+	Arm       string `parquet:"arm,dict"`
+	Item      string `parquet:"item,dict"`
+	Criterion string `parquet:"criterion,dict"`
+	Verdict   string `parquet:"verdict,dict"`
+}
+
+func flipsOf(run schema.Run, verdicts []oneVote) ([]Flip, error) {
 	votes := map[[4]string][]int{}
 	number := map[string]int{}
 	for _, v := range verdicts {
-		if v.Vote != "one" || v.Evaluator != run.Evaluator || v.Verdict == "ungraded" {
+		if v.Verdict == "ungraded" {
 			continue
 		}
 		if _, ok := number[v.Verdict]; !ok {

@@ -3,13 +3,13 @@ package pipeline
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/tracejury/tracejury/pipeline/store"
-	"github.com/tracejury/tracejury/pipeline/table"
 	"github.com/tracejury/tracejury/schema"
 )
 
@@ -19,8 +19,6 @@ type baseline struct {
 	runs    []schema.Run // newest first
 	differs []string     // in what they were not asked alike; only under --force-compare
 	skipped []Skipped    // runs that came into question and are not comparable
-	grades  []schema.Grade
-	verdict []schema.Verdict
 }
 
 // Skipped is a run that was left out, and in what it differs.
@@ -139,36 +137,6 @@ func (b *baseline) addDiffers(diff []string) {
 	}
 }
 
-// load reads the rows of the baseline. A session that several runs of a window graded counts once, as the newest says.
-func (b *baseline) load(ctx context.Context, st store.Store) error {
-	seen := map[string]bool{}
-	for i := range b.runs {
-		r := &b.runs[i]
-		grades, _, err := table.Read[schema.Grade](ctx, st, schema.Grades.RunKey(r.RunID))
-		if err != nil {
-			return fmt.Errorf("read baseline %s: %w", r.RunID, err)
-		}
-		verdicts, _, err := table.Read[schema.Verdict](ctx, st, schema.Verdicts.RunKey(r.RunID))
-		if err != nil {
-			return fmt.Errorf("read baseline %s: %w", r.RunID, err)
-		}
-		taken := map[string]bool{}
-		for _, g := range grades {
-			id := subjectID(g.Subject, g.Arm)
-			if g.Evaluator == r.Evaluator && !seen[id] {
-				seen[id], taken[id] = true, true
-				b.grades = append(b.grades, g)
-			}
-		}
-		for _, v := range verdicts {
-			if v.Evaluator == r.Evaluator && v.Vote == "final" && taken[subjectID(v.Subject, v.Arm)] {
-				b.verdict = append(b.verdict, v)
-			}
-		}
-	}
-	return nil
-}
-
 // TrendPoint is one run of the trend.
 type TrendPoint struct {
 	RunID    string    `json:"run_id"`
@@ -198,8 +166,9 @@ type Trend struct {
 	Skipped   []Skipped    `json:"skipped,omitempty"`
 }
 
-// trend reads the last n runs up to run, oldest first.
-func trend(ctx context.Context, st store.Store, all []schema.Run, run *schema.Run, n int, force bool, level float64) (Trend, error) {
+// trend reads the last n runs up to that of main, oldest first.
+func trend(ctx context.Context, st store.Store, all []schema.Run, main *aggregatePart, n int, force bool, level float64) (Trend, error) {
+	run := &main.run
 	t := Trend{Evaluator: run.Evaluator}
 	for i := range all {
 		r := &all[i]
@@ -215,31 +184,64 @@ func trend(ctx context.Context, st store.Store, all []schema.Run, run *schema.Ru
 		t.Points = append(t.Points, TrendPoint{RunID: r.RunID, AsOf: asOfRun(*r), Label: r.Label, State: r.State, Sampled: int(r.Sampled), Graded: int(r.Graded), Ungraded: int(r.Ungraded), Differs: diff})
 	}
 	slices.SortStableFunc(t.Points, func(a, b TrendPoint) int { return cmp.Compare(a.AsOf.UnixNano(), b.AsOf.UnixNano()) })
-	before := map[string]bool{}
+	var before []string
 	for i := range t.Points {
 		p := &t.Points[i]
-		grades, _, err := table.Read[gradeResults](ctx, st, schema.Grades.RunKey(p.RunID))
-		if err != nil {
-			return t, fmt.Errorf("read grades of run %s: %w", p.RunID, err)
-		}
-		here := map[string]bool{}
-		for _, g := range grades {
-			if g.Evaluator != run.Evaluator || g.State != "graded" {
-				continue
+		f := main.numbers.facts
+		if p.RunID != run.RunID {
+			b := &factBuilder{}
+			if err := b.scanGrades(ctx, st, schema.Run{RunID: p.RunID, Evaluator: run.Evaluator}, 0); err != nil {
+				return t, fmt.Errorf("read grades of run %s: %w", p.RunID, err)
 			}
-			if here[g.Subject] = true; before[g.Subject] {
-				p.Shared++
-			}
-			p.Passed.add(g.Pass)
-			p.Safe.add(g.Safe)
+			b.finish()
+			f = &b.facts
 		}
-		before = here
-		if err := p.Passed.fill(level); err != nil {
+		p.Passed.Share, p.Safe.Share = f.shares()
+		if err := errors.Join(p.Passed.fill(level), p.Safe.fill(level)); err != nil {
 			return t, err
 		}
-		if err := p.Safe.fill(level); err != nil {
-			return t, err
+		if len(t.Points) > 1 {
+			here := f.graded()
+			p.Shared, before = shared(before, here), here
 		}
 	}
 	return t, nil
+}
+
+// shares are how many subjects passed and are safe, of those of which it can be said.
+func (f *facts) shares() (passed, safe Share) {
+	var all cell
+	for _, c := range f.bySubject() {
+		all.add(&c)
+	}
+	of := func(n *[results]int32) Share {
+		return Share{int(n[resultMet]), int(n[resultMet] + n[resultNotMet])}
+	}
+	return of(&all.passed), of(&all.safe)
+}
+
+// graded are the subjects that were graded, ascending.
+func (f *facts) graded() []string {
+	out := make([]string, 0, len(f.subjects))
+	for i := range f.subjects {
+		if s := &f.subjects[i]; s.passed != resultUngraded {
+			out = append(out, f.id(s))
+		}
+	}
+	return out
+}
+
+// shared is how many are in both of two ascending lists.
+func shared(a, b []string) (n int) {
+	for len(a) > 0 && len(b) > 0 {
+		switch d := strings.Compare(a[0], b[0]); {
+		case d < 0:
+			a = a[1:]
+		case d > 0:
+			b = b[1:]
+		default:
+			n, a, b = n+1, a[1:], b[1:]
+		}
+	}
+	return n
 }

@@ -189,7 +189,7 @@ func adjustChanges(list []Change, level float64) error {
 
 // sameSubjects says whether two parts are about the very same subjects. Subjects are ascending in both.
 func sameSubjects(a, b *facts) bool {
-	return len(a.subjects) > 0 && slices.EqualFunc(a.subjects, b.subjects, func(x, y factSubject) bool { return x.id == y.id })
+	return len(a.subjects) > 0 && slices.EqualFunc(a.subjects, b.subjects, func(x, y factSubject) bool { return a.id(&x) == b.id(&y) })
 }
 
 // pairs sets every subject's results now beside those of then, by the groups that it is in now. Both have the same subjects.
@@ -228,7 +228,7 @@ func (n *numbers) pairs(then *facts) map[[3]string]*stats.Pairs {
 		if !g.criterion {
 			for i := range n.facts.subjects {
 				s, old := &n.facts.subjects[i], &then.subjects[i]
-				for _, at := range c.cellsOf(s) {
+				for _, at := range c.cellsOf(n.facts.of(s)) {
 					group, _ := c.name(at)
 					add([3]string{g.String(), group, metricPassed}, s.passed, old.passed)
 					add([3]string{g.String(), group, metricSafe}, s.safe, old.safe)
@@ -245,7 +245,7 @@ func (n *numbers) pairs(then *facts) map[[3]string]*stats.Pairs {
 			if !ok {
 				continue
 			}
-			for _, at := range c.cellsOf(&n.facts.subjects[v.subject]) {
+			for _, at := range c.cellsOf(n.facts.of(&n.facts.subjects[v.subject])) {
 				group, _ := c.name(int64(v.criterion)*c.size + at)
 				add([3]string{g.String(), group, metricMetRate}, v.verdict, was)
 			}

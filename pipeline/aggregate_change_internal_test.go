@@ -153,11 +153,24 @@ func TestComparisonOfSubjects(t *testing.T) {
 	now.add("2e", "help", "", members{}, met, met, met, met)
 	var c Comparison
 	c.Sessions, c.Before = len(now.grades), len(then.grades)
-	c.subjects(now.grades, then.grades, now.verdicts)
+	st := now.store(t, then)
+	nowBriefs, err := readBriefs(t.Context(), st, []schema.Run{now.run})
+	if err != nil {
+		t.Fatal(err)
+	}
+	thenBriefs, err := readBriefs(t.Context(), st, []schema.Run{then.run})
+	if err != nil {
+		t.Fatal(err)
+	}
+	notMet, err := readNotMet(t.Context(), st, &now.run, map[string]bool{"1a": true, "2d": true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.subjects(nowBriefs, thenBriefs, notMet)
 	if c.Shared != 2 || c.Mended != 1 || len(c.Turned) != 1 || len(c.NewFailed) != 1 {
 		t.Fatalf("%+v", c)
 	}
-	if x := c.Turned[0]; x.Subject != "1a" || x.Safe || !slices.Equal(x.NotMet, []string{"tool_use_sound", "stayed_in_scope"}) {
+	if x := c.Turned[0]; x.Subject != "1a" || x.Safe || !slices.Equal(x.NotMet, []string{"stayed_in_scope", "tool_use_sound"}) {
 		t.Errorf("turned: %+v", x)
 	}
 	if s := c.Overlap(); !strings.Contains(s, "2 of these 4 are among the 3") {
@@ -165,7 +178,7 @@ func TestComparisonOfSubjects(t *testing.T) {
 	}
 	var b bytes.Buffer
 	c.writeText(&b)
-	if s := b.String(); !strings.Contains(s, "1a (ops) passed before and does not now: tool_use_sound, stayed_in_scope") || !strings.Contains(s, "2d (help) is new") {
+	if s := b.String(); !strings.Contains(s, "1a (ops) passed before and does not now: stayed_in_scope, tool_use_sound") || !strings.Contains(s, "2d (help) is new") {
 		t.Errorf("text:\n%s", s)
 	}
 }

@@ -7,13 +7,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tracejury/tracejury/pipeline/store"
+	"github.com/tracejury/tracejury/pipeline/table"
 	"github.com/tracejury/tracejury/schema"
 )
 
 // compare sets the part beside its baseline, if there is one.
 func (a *aggregation) compare(ctx context.Context, p *aggregatePart, all []schema.Run) error {
 	c := &a.cfg.Aggregate
-	run := &p.data.run
+	run := &p.run
 	b, err := pickBaseline(all, run, c.Baseline, c.ForceCompare)
 	if err != nil {
 		return err
@@ -22,47 +24,121 @@ func (a *aggregation) compare(ctx context.Context, p *aggregatePart, all []schem
 		a.sum.Warnings = append(a.sum.Warnings, fmt.Sprintf("--baseline %s: no earlier run of evaluator %s can be compared with this one%s", c.Baseline, run.Evaluator, skippedText(b.skipped)))
 		return nil
 	}
-	if err := b.load(ctx, a.root.Store); err != nil {
-		return err
-	}
-	bySession, err := loadMembers(ctx, a.root, b.grades)
+	f, err := scanFacts(ctx, a.root, b.runs, true)
 	if err != nil {
-		return err
+		return fmt.Errorf("read baseline %s: %w", b.label, err)
 	}
-	then := count(newFacts(b.runs[0], b.grades, b.verdict, bySession), p.numbers.groupings)
-	out := &Comparison{Evaluator: run.Evaluator, Baseline: b.label, Forced: b.differs, Skipped: b.skipped, Sessions: len(p.data.grades), Before: len(b.grades)}
+	then := count(f, p.numbers.groupings)
+	out := &Comparison{Evaluator: run.Evaluator, Baseline: b.label, Forced: b.differs, Skipped: b.skipped, Sessions: len(p.numbers.facts.subjects), Before: len(f.subjects)}
 	for i := range b.runs {
 		out.Runs = append(out.Runs, b.runs[i].RunID)
 	}
 	if out.Changes, out.Paired, err = compare(p.numbers, then, c.Level); err != nil {
 		return err
 	}
-	out.subjects(p.data.grades, b.grades, p.data.verdicts)
+	if err := a.compareSubjects(ctx, out, run, b.runs); err != nil {
+		return err
+	}
 	setChanges(p.aggs, b.label, out.Changes)
 	p.comparison = out
 	a.sum.Comparisons = append(a.sum.Comparisons, *out)
 	return nil
 }
 
-// subjects tells what became of the subjects of both, and which are new.
-func (c *Comparison) subjects(now, then []schema.Grade, verdicts []schema.Verdict) {
-	notMet := map[string][]string{}
-	for i := range verdicts {
-		if v := &verdicts[i]; v.Verdict == "not_met" {
-			id := subjectID(v.Subject, v.Arm)
-			notMet[id] = append(notMet[id], v.Criterion)
+// brief is what a comparison of subjects needs of a grade.
+type brief struct {
+	Evaluator       string `parquet:"evaluator,dict"`
+	Subject         string `parquet:"subject"`
+	Arm             string `parquet:"arm,dict"`
+	SubjectRevision string `parquet:"subject_revision,optional"`
+	Service         string `parquet:"service,optional,dict"`
+	Pass            *bool  `parquet:"pass,optional"`
+	Safe            *bool  `parquet:"safe,optional"`
+}
+
+func (b *brief) id() string { return subjectID(b.Subject, b.Arm) }
+
+// readBriefs reads the grades of runs. A subject that several of them graded counts once, as the first of them says.
+func readBriefs(ctx context.Context, st store.Store, runs []schema.Run) ([]brief, error) {
+	var out []brief
+	seen := map[string]bool{}
+	for i := range runs {
+		r := &runs[i]
+		rows, err := table.ReadWhere(ctx, st, schema.Grades.RunKey(r.RunID), func(g *brief) bool { return g.Evaluator == r.Evaluator && !seen[g.id()] })
+		if err != nil {
+			return nil, fmt.Errorf("read grades of run %s: %w", r.RunID, err)
+		}
+		for j := range rows {
+			seen[rows[j].id()] = true
+		}
+		out = append(out, rows...)
+	}
+	return out, nil
+}
+
+// readNotMet names the criteria that subjects do not meet, those of all subjects where wanted is nil.
+func readNotMet(ctx context.Context, st store.Store, run *schema.Run, wanted map[string]bool) (map[string][]string, error) {
+	type verdict struct {
+		Evaluator string `parquet:"evaluator,dict"`
+		Vote      string `parquet:"vote,dict"`
+		Verdict   string `parquet:"verdict,dict"`
+		Subject   string `parquet:"subject"`
+		Arm       string `parquet:"arm,dict"`
+		Criterion string `parquet:"criterion,dict"`
+	}
+	out := map[string][]string{}
+	_, err := table.ReadWhere(ctx, st, schema.Verdicts.RunKey(run.RunID), func(v *verdict) bool {
+		if v.Evaluator != run.Evaluator || v.Vote != "final" || v.Verdict != "not_met" {
+			return false
+		}
+		if id := subjectID(v.Subject, v.Arm); wanted == nil || wanted[id] {
+			if had := out[id]; len(had) == 0 || had[len(had)-1] != v.Criterion {
+				out[id] = append(had, v.Criterion)
+			}
+		}
+		return false // nothing but the names is kept
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read verdicts of run %s: %w", run.RunID, err)
+	}
+	return out, nil
+}
+
+// compareSubjects tells what became of the subjects of both, and which are new.
+func (a *aggregation) compareSubjects(ctx context.Context, c *Comparison, run *schema.Run, baseline []schema.Run) error {
+	now, err := readBriefs(ctx, a.root.Store, []schema.Run{*run})
+	if err != nil {
+		return err
+	}
+	then, err := readBriefs(ctx, a.root.Store, baseline)
+	if err != nil {
+		return err
+	}
+	failed := map[string]bool{}
+	for i := range now {
+		if g := &now[i]; g.Pass != nil && !*g.Pass {
+			failed[g.id()] = true
 		}
 	}
-	before := map[string]*schema.Grade{}
+	notMet, err := readNotMet(ctx, a.root.Store, run, failed)
+	if err == nil {
+		c.subjects(now, then, notMet)
+	}
+	return err
+}
+
+// subjects sets now beside then. notMet are the criteria that a subject does not meet now.
+func (c *Comparison) subjects(now, then []brief, notMet map[string][]string) {
+	before := map[string]*brief{}
 	for i := range then {
-		before[subjectID(then[i].Subject, then[i].Arm)] = &then[i]
+		before[then[i].id()] = &then[i]
 	}
 	for i := range now {
 		g := &now[i]
-		id := subjectID(g.Subject, g.Arm)
+		id := g.id()
 		old := before[id]
 		failed := g.Pass != nil && !*g.Pass
-		t := Turned{Subject: g.Subject, Service: g.Service, Safe: g.Safe == nil || *g.Safe, NotMet: slices.Compact(notMet[id])}
+		t := Turned{Subject: g.Subject, Service: g.Service, Safe: g.Safe == nil || *g.Safe, NotMet: notMet[id]}
 		if old == nil {
 			if failed {
 				c.NewFailed = append(c.NewFailed, t)

@@ -188,11 +188,11 @@ func (c *counter) at(i int64) *cell {
 	return x
 }
 
-// cellsOf are the cells that a subject counts in: one for each combination of its groups. The result is lent.
-func (c *counter) cellsOf(s *factSubject) []int64 {
+// cellsOf are the cells that a combo counts in: one for each combination of its groups. The result is lent.
+func (c *counter) cellsOf(groups *combo) []int64 {
 	cells := append(c.scratch[:0], 0)
 	for i, d := range c.g.by {
-		m, n := s.member[d], len(cells)
+		m, n := groups[d], len(cells)
 		for _, id := range m[1:] {
 			for _, have := range cells[:n] {
 				cells = append(cells, have+int64(id)*c.stride[i])
@@ -206,68 +206,64 @@ func (c *counter) cellsOf(s *factSubject) []int64 {
 	return cells
 }
 
-// count counts everything once.
-func (c *counter) count(turn []turns) {
-	if !c.g.criterion {
-		for i := range c.f.subjects {
-			s := &c.f.subjects[i]
-			for _, at := range c.cellsOf(s) {
-				c.at(at).addSubject(s, turn[i])
+// count counts everything once. bySubject are the counts of subjects by combo.
+func (c *counter) count(bySubject []cell) {
+	for i := range c.f.combos {
+		for _, at := range c.cellsOf(&c.f.combos[i]) {
+			if !c.g.criterion {
+				if bySubject[i] != (cell{}) {
+					c.at(at).add(&bySubject[i])
+				}
+				continue
+			}
+			for k, counts := range c.f.counts {
+				if counts[i] == (verdictCount{}) {
+					continue
+				}
+				x := c.at(int64(k)*c.size + at)
+				for r, n := range counts[i] {
+					x.verdicts[r] += n
+				}
 			}
 		}
-		return
-	}
-	last, cells := int32(-1), []int64(nil)
-	for _, v := range c.f.verdicts {
-		if v.subject != last {
-			last, cells = v.subject, c.cellsOf(&c.f.subjects[v.subject])
-		}
-		for _, at := range cells {
-			c.at(int64(v.criterion)*c.size + at).verdicts[v.verdict]++
-		}
 	}
 }
 
-func (x *cell) addSubject(s *factSubject, t turns) {
-	x.passed[s.passed]++
-	x.safe[s.safe]++
-	if s.undecided {
-		x.undecided++
+func (x *cell) add(y *cell) {
+	for r := range x.passed {
+		x.passed[r] += y.passed[r]
+		x.safe[r] += y.safe[r]
 	}
-	if t&turnsPassed != 0 && s.passed == resultMet {
-		x.passedTurn++
-	}
-	if t&turnsSafe != 0 && s.safe == resultMet {
-		x.safeTurn++
-	}
+	x.undecided += y.undecided
+	x.passedTurn += y.passedTurn
+	x.safeTurn += y.safeTurn
 }
 
-// turns says what an unclear verdict of a subject could turn.
-type turns uint8
-
-const (
-	turnsPassed turns = 1 << iota
-	turnsSafe
-)
-
-func (f *facts) turns() []turns {
-	out := make([]turns, len(f.subjects))
-	for _, v := range f.verdicts {
-		if v.verdict != resultUnclear {
-			continue
+// bySubject counts passed and safe of the subjects of every combo.
+func (f *facts) bySubject() []cell {
+	out := make([]cell, len(f.combos))
+	for i := range f.subjects {
+		s := &f.subjects[i]
+		x := &out[s.combo]
+		x.passed[s.passed]++
+		x.safe[s.safe]++
+		if s.undecided {
+			x.undecided++
 		}
-		out[v.subject] |= turnsPassed
-		if f.criteria[v.criterion].safety {
-			out[v.subject] |= turnsSafe
+		if s.turns&turnsPassed != 0 && s.passed == resultMet {
+			x.passedTurn++
+		}
+		if s.turns&turnsSafe != 0 && s.safe == resultMet {
+			x.safeTurn++
 		}
 	}
 	return out
 }
 
 // tallies are the groups of one grouping that hold anything, in order of their names.
-func (f *facts) tallies(g grouping, turn []turns) []*tally {
+func (f *facts) tallies(g grouping, bySubject []cell) []*tally {
 	c := newCounter(f, g)
-	c.count(turn)
+	c.count(bySubject)
 	var out []*tally
 	each := func(i int64, x *cell) {
 		if *x == (cell{}) && !(len(g.by) == 0 && !g.criterion) { // overall exists also where nothing was graded: 0 of 0, not a gap

@@ -1,7 +1,7 @@
 package pipeline
 
 import (
-	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -28,15 +28,18 @@ var dimensionNames = [dimensions]string{"service", "agent", "harness", "model", 
 
 func (d dimension) String() string { return dimensionNames[d] }
 
-// facts is one evaluator's part of a run in the form in which it is counted: a row a subject, a row a final verdict, names as
-// numbers. A million verdicts take some tens of megabytes.
+// facts is one evaluator's part of a run in the form in which it is counted: names as numbers, and verdicts as counts of every
+// combination of groups. A million verdicts take a few megabytes.
 type facts struct {
 	run      schema.Run
 	names    [dimensions][]string // the groups of each dimension, ascending; "" is none
 	criteria []factCriterion      // ascending by id
-	subjects []factSubject        // ascending by id
-	verdicts []factVerdict        // in order of subjects
-	scores   []factScore          // of scored verdicts
+	combos   []combo
+	subjects []factSubject // ascending by id
+	idText   string
+	counts   [][]verdictCount
+	scores   []factScore   // of scored verdicts, in order of subjects
+	verdicts []factVerdict // in order of subjects; only where they were asked for
 }
 
 type factCriterion struct {
@@ -44,13 +47,19 @@ type factCriterion struct {
 	safety bool
 }
 
+// combo is what groups a subject is in: numbers of names by dimension, ascending; one at least. Many subjects share one.
+type combo [dimensions][]int32
+
+// verdictCount is how many verdicts on one criterion came out how, in one combo: facts.counts[criterion][combo].
+type verdictCount [results]int32
+
 type factSubject struct {
-	id        string // the subject, with its arm
-	session   string
-	member    [dimensions][]int32 // numbers of its groups, ascending; one at least
-	passed    result
-	safe      result
-	undecided bool
+	from, to     uint32 // its id in idText: no pointer, for there may be very many
+	combo        int32
+	run          int32 // of those that were counted together, the one that it was taken from
+	passed, safe result
+	undecided    bool
+	turns        turns
 }
 
 type factVerdict struct {
@@ -76,7 +85,8 @@ const (
 	results     = 6
 )
 
-func resultOf(v judge.Verdict, pass *bool) result {
+// resultOf is how a verdict counts; that of a score depends on more.
+func resultOf(v judge.Verdict) result {
 	switch v {
 	case judge.Met:
 		return resultMet
@@ -88,64 +98,17 @@ func resultOf(v judge.Verdict, pass *bool) result {
 		return resultUnclear
 	case judge.Ungraded:
 		return resultUngraded
-	case judge.Scored:
-		switch {
-		case pass == nil:
-			return resultOther
-		case *pass:
-			return resultMet
-		}
-		return resultNotMet
 	}
 	return resultOther
 }
 
-func gradeResult(g *schema.Grade, r *bool) result {
-	switch {
-	case g.State != "graded":
-		return resultUngraded
-	case r == nil:
-		return resultNotApplicable
-	case *r:
-		return resultMet
-	}
-	return resultNotMet
-}
+// turns says what an unclear verdict of a subject could turn.
+type turns uint8
 
-// members are the groups of a session that its grade does not name.
-type members struct{ models, skills, servers []string }
-
-// newFacts counts a run's rows. bySession may lack sessions: they were erased, and belong to no model, skill or server.
-func newFacts(run schema.Run, grades []schema.Grade, verdicts []schema.Verdict, bySession map[string]members) *facts {
-	f := factsOfGrades(run, grades, bySession)
-	place := make(map[string]int32, len(f.subjects))
-	for i := range f.subjects {
-		place[f.subjects[i].id] = int32(i)
-	}
-	safety := map[string]bool{}
-	for i := range verdicts {
-		safety[verdicts[i].Criterion] = safety[verdicts[i].Criterion] || verdicts[i].Safety
-	}
-	criterion := f.setCriteria(safety)
-	for i := range verdicts {
-		v := &verdicts[i]
-		at, ok := place[subjectID(v.Subject, v.Arm)]
-		if !ok {
-			continue // a verdict without a grade is not part of the run
-		}
-		f.verdicts = append(f.verdicts, factVerdict{at, criterion[v.Criterion], resultOf(judge.Verdict(v.Verdict), v.Pass)})
-		if v.Verdict == string(judge.Scored) && v.Score != nil {
-			f.scores = append(f.scores, factScore{at, criterion[v.Criterion], *v.Score})
-		}
-	}
-	slices.SortFunc(f.verdicts, func(a, b factVerdict) int {
-		return cmp.Or(cmp.Compare(a.subject, b.subject), cmp.Compare(a.criterion, b.criterion), cmp.Compare(a.verdict, b.verdict))
-	})
-	slices.SortFunc(f.scores, func(a, b factScore) int {
-		return cmp.Or(cmp.Compare(a.subject, b.subject), cmp.Compare(a.criterion, b.criterion), cmp.Compare(a.score, b.score))
-	})
-	return f
-}
+const (
+	turnsPassed turns = 1 << iota
+	turnsSafe
+)
 
 // subjectID tells the arms of a paired subject apart.
 func subjectID(subject, arm string) string {
@@ -155,83 +118,120 @@ func subjectID(subject, arm string) string {
 	return subject + "\x00" + arm
 }
 
-// setCriteria numbers the criteria in order of their ids.
-func (f *facts) setCriteria(safety map[string]bool) map[string]int32 {
-	number := make(map[string]int32, len(safety))
-	for id, s := range safety {
-		f.criteria = append(f.criteria, factCriterion{id, s})
+// id is the subject's id, with its arm.
+func (f *facts) id(s *factSubject) string { return f.idText[s.from:s.to] }
+
+// of are the groups of a subject.
+func (f *facts) of(s *factSubject) *combo { return &f.combos[s.combo] }
+
+// setCriteria gives criteria, which were numbered as they came, their numbers in order of their ids.
+func (f *facts) setCriteria(came []factCriterion) {
+	f.criteria = slices.SortedFunc(slices.Values(came), func(a, b factCriterion) int { return strings.Compare(a.id, b.id) })
+	to := make([]int32, len(came))
+	counts := make([][]verdictCount, len(came))
+	for i, c := range came {
+		at, _ := slices.BinarySearchFunc(f.criteria, c.id, func(x factCriterion, id string) int { return strings.Compare(x.id, id) })
+		to[i], counts[at] = int32(at), f.counts[i]
 	}
-	slices.SortFunc(f.criteria, func(a, b factCriterion) int { return strings.Compare(a.id, b.id) })
-	for i, c := range f.criteria {
-		number[c.id] = int32(i)
+	f.counts = counts
+	for i := range f.scores {
+		f.scores[i].criterion = to[f.scores[i].criterion]
 	}
-	return number
+	for i := range f.verdicts {
+		f.verdicts[i].criterion = to[f.verdicts[i].criterion]
+	}
 }
 
-func factsOfGrades(run schema.Run, grades []schema.Grade, bySession map[string]members) *facts {
-	f := &facts{run: run, subjects: make([]factSubject, len(grades))}
-	var book [dimensions]nameBook
-	for i := range grades {
-		g := &grades[i]
-		s := &f.subjects[i]
-		s.id, s.session, s.undecided = subjectID(g.Subject, g.Arm), g.SessionKey, g.Undecided
-		s.passed, s.safe = gradeResult(g, g.Pass), gradeResult(g, g.Safe)
-		m := bySession[g.SessionKey]
-		s.member[dimService] = book[dimService].one(g.Service)
-		s.member[dimAgent] = book[dimAgent].one(g.Agent)
-		s.member[dimHarness] = book[dimHarness].one(g.Harness)
-		s.member[dimDay] = book[dimDay].one(g.Dt)
-		s.member[dimModel] = book[dimModel].some(m.models)
-		s.member[dimSkill] = book[dimSkill].some(ownOr(g.Skill, m.skills))
-		s.member[dimServer] = book[dimServer].some(ownOr(g.Server, m.servers))
-	}
-	slices.SortFunc(f.subjects, func(a, b factSubject) int { return strings.Compare(a.id, b.id) })
-	for d := range book {
-		f.names[d] = f.renumber(dimension(d), book[d].names)
-	}
-	return f
+// comboBook numbers combinations of groups as they come.
+type comboBook struct {
+	book   [dimensions]nameBook
+	combos []combo
+	plain  map[[dimensions]int32]int32 // with one group in every dimension
+	rich   map[string]int32
 }
 
-// ownOr is the group that a subject is, or those of its session.
-func ownOr(own string, session []string) []string {
-	if own != "" {
-		return []string{own}
-	}
-	return session
-}
-
-// renumber gives the names of a dimension their numbers in ascending order, so that nothing depends on the order of rows.
-func (f *facts) renumber(d dimension, names []string) []string {
-	sorted := slices.Clone(names)
-	slices.Sort(sorted)
-	number := make([]int32, len(names))
-	one := make([][]int32, len(names))
-	for i, n := range names {
-		at, _ := slices.BinarySearch(sorted, n)
-		number[i] = int32(at)
-		one[i] = number[i : i+1]
-	}
-	for i := range f.subjects {
-		m := f.subjects[i].member[d]
-		if len(m) == 1 {
-			f.subjects[i].member[d] = one[m[0]] // shared: most subjects have one group
-			continue
+// one is the number of a combo with one group in every dimension.
+func (b *comboBook) one(ids [dimensions]int32) int32 {
+	n, ok := b.plain[ids]
+	if !ok {
+		if b.plain == nil {
+			b.plain = map[[dimensions]int32]int32{}
 		}
-		m = slices.Clone(m)
-		for j := range m {
-			m[j] = number[m[j]]
+		var c combo
+		for d, id := range ids {
+			c[d] = []int32{id}
 		}
-		slices.Sort(m)
-		f.subjects[i].member[d] = m
+		n = int32(len(b.combos))
+		b.combos = append(b.combos, c)
+		b.plain[ids] = n
 	}
-	return sorted
+	return n
+}
+
+// with is the number of the combo base in which some dimensions are replaced by names; an empty list replaces nothing.
+func (b *comboBook) with(base int32, names map[dimension][]string) int32 {
+	c := b.combos[base]
+	for d, list := range names {
+		if len(list) > 0 {
+			c[d] = b.book[d].some(list)
+		}
+	}
+	key := fmt.Sprint(c)
+	n, ok := b.rich[key]
+	if !ok {
+		if b.rich == nil {
+			b.rich = map[string]int32{}
+		}
+		n = int32(len(b.combos))
+		b.combos = append(b.combos, c)
+		b.rich[key] = n
+	}
+	return n
+}
+
+// finish numbers the combos that subjects have, and gives the names of every dimension their numbers in ascending order, so that
+// nothing depends on the order of rows.
+func (b *comboBook) finish(subjects []factSubject) (names [dimensions][]string, combos []combo) {
+	place := make([]int32, len(b.combos)) // in combos, + 1
+	for i := range subjects {
+		at := &place[subjects[i].combo]
+		if *at == 0 {
+			combos = append(combos, b.combos[subjects[i].combo])
+			*at = int32(len(combos))
+		}
+		subjects[i].combo = *at - 1
+	}
+	var used [dimensions]map[int32]bool
+	for d := range used {
+		used[d] = map[int32]bool{}
+		for i := range combos {
+			for _, id := range combos[i][d] {
+				used[d][id] = true
+			}
+		}
+		for id := range used[d] {
+			names[d] = append(names[d], b.book[d].names[id])
+		}
+		slices.Sort(names[d])
+	}
+	for i := range combos {
+		for d := range combos[i] {
+			ids := slices.Clone(combos[i][d])
+			for j, id := range ids {
+				at, _ := slices.BinarySearch(names[d], b.book[d].names[id])
+				ids[j] = int32(at)
+			}
+			slices.Sort(ids)
+			combos[i][d] = ids
+		}
+	}
+	return names, combos
 }
 
 // nameBook numbers names as they come.
 type nameBook struct {
 	number map[string]int32
 	names  []string
-	single [][]int32
 }
 
 func (b *nameBook) id(name string) int32 {
@@ -244,19 +244,10 @@ func (b *nameBook) id(name string) int32 {
 	n := int32(len(b.names))
 	b.number[name] = n
 	b.names = append(b.names, name)
-	b.single = append(b.single, []int32{n})
 	return n
 }
 
-func (b *nameBook) one(name string) []int32 { return b.single[b.id(name)] }
-
 func (b *nameBook) some(names []string) []int32 {
-	switch len(names) {
-	case 0:
-		return b.one("")
-	case 1:
-		return b.one(names[0])
-	}
 	ids := make([]int32, 0, len(names))
 	for _, n := range names {
 		if id := b.id(n); !slices.Contains(ids, id) {

@@ -152,7 +152,7 @@ func (g *gate) grouping() grouping {
 
 // check holds the gate against a part of a run.
 func (g *gate) check(p *aggregatePart, level float64) (GateResult, error) {
-	r := GateResult{Gate: g.text, Want: g.want, evaluator: p.data.run.Evaluator}
+	r := GateResult{Gate: g.text, Want: g.want, evaluator: p.run.Evaluator}
 	if g.crit != "" {
 		if err := g.knownCriterion(p); err != nil {
 			return r, err
@@ -168,7 +168,7 @@ func (g *gate) check(p *aggregatePart, level float64) (GateResult, error) {
 	group := joinGroup(names)
 	gr := g.grouping()
 	var t *tally
-	for _, x := range p.numbers.facts.tallies(gr, p.numbers.facts.turns()) {
+	for _, x := range p.numbers.facts.tallies(gr, p.numbers.facts.bySubject()) {
 		if x.group == group && x.metric == g.metric {
 			t = x
 		}
@@ -278,7 +278,7 @@ func (r *GateResult) decide(g *gate, v float64) {
 // knownCriterion refuses a criterion that the rubric does not have.
 func (g *gate) knownCriterion(p *aggregatePart) error {
 	var ids []string
-	for _, c := range p.data.rubric.Criteria {
+	for _, c := range p.rubric.Criteria {
 		ids = append(ids, c.ID)
 	}
 	for _, c := range p.numbers.facts.criteria {

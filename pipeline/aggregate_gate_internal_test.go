@@ -90,7 +90,7 @@ func gatePart(t *testing.T) *aggregatePart {
 	for _, c := range testCriteria {
 		rubric.Criteria = append(rubric.Criteria, judge.Criterion{ID: c.id, Safety: c.safety})
 	}
-	return &aggregatePart{data: &runData{run: n.run, grades: n.grades, verdicts: n.verdicts, rubric: rubric}, numbers: n.numbers(t)}
+	return &aggregatePart{run: n.run, rubric: rubric, numbers: n.numbers(t)}
 }
 
 func TestGates(t *testing.T) {
@@ -181,7 +181,7 @@ func TestJUnitAndSummary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := junit(p.data.run, results)
+	data, err := junit(p.run, results)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -112,7 +112,7 @@ func md(s string, limit int) string { return markdownEscape.Replace(printable(s,
 // summaryMarkdown is what a CI page shows of a run: the gates, the rates, what changed.
 func (s *AggregateSummary) summaryMarkdown() []byte {
 	var b strings.Builder
-	run := &s.main.data.run
+	run := &s.main.run
 	fmt.Fprintf(&b, "### tracejury: %s, run %s\n\n", md(run.Evaluator, 48), md(run.RunID, 48))
 	switch {
 	case run.State == "no_result":
@@ -152,7 +152,7 @@ func (s *AggregateSummary) summaryMarkdown() []byte {
 func (s *AggregateSummary) markdownRates(b *strings.Builder) {
 	b.WriteString("| | rate | interval | of | n/a | unclear | ungraded |\n|---|---:|---:|---:|---:|---:|---:|\n")
 	for _, a := range s.Aggregates {
-		if !a.Primary || a.Evaluator != s.main.data.run.Evaluator || a.GroupBy != overallGroup && a.GroupBy != "criterion" && a.GroupBy != "service" || a.Metric == metricMeanScore {
+		if !a.Primary || a.Evaluator != s.main.run.Evaluator || a.GroupBy != overallGroup && a.GroupBy != "criterion" && a.GroupBy != "service" || a.Metric == metricMeanScore {
 			continue
 		}
 		name := a.Metric

@@ -28,7 +28,7 @@ var testCriteria = []struct {
 
 // add adds a session with one verdict a criterion, in the order of testCriteria.
 func (n *night) add(key, service, agent string, m members, verdicts ...judge.Verdict) {
-	g := schema.Grade{RunID: n.run.RunID, Evaluator: "session", Subject: key, SessionKey: key, Service: service, Agent: agent, Dt: "2026-11-2" + key[:1], State: "graded", Undecided: true}
+	g := schema.Grade{RunID: n.run.RunID, Evaluator: "session", Subject: key, SubjectKind: "session", SessionKey: key, Service: service, Agent: agent, Dt: "2026-11-2" + key[:1], State: "graded", Undecided: true}
 	pass, safe, anyPass, anySafe := true, true, false, false
 	for i, v := range verdicts {
 		c := testCriteria[i]

@@ -92,9 +92,12 @@ func TestAgreement(t *testing.T) {
 	for _, g := range n.grades {
 		ids["id-"+g.SessionKey] = g.SessionKey
 	}
-	d := &runData{run: n.run, grades: n.grades, verdicts: n.verdicts}
+	said, err := saidOf(t.Context(), n.store(t), n.run, labels, ids)
+	if err != nil {
+		t.Fatal(err)
+	}
 	nums := n.numbers(t)
-	s, err := agree(labels, d, ids, nums, 0.95)
+	s, err := agree(labels, said, ids, nums, 0.95)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,10 +143,10 @@ func TestAgreement(t *testing.T) {
 
 func TestFlips(t *testing.T) {
 	run := schema.Run{Evaluator: "session", Repeat: 3}
-	var verdicts []schema.Verdict
+	var verdicts []oneVote
 	for i, votes := range [][3]string{{"met", "met", "met"}, {"met", "not_met", "met"}, {"ungraded", "met", "ungraded"}} {
-		for r, v := range votes {
-			verdicts = append(verdicts, schema.Verdict{Evaluator: "session", Subject: fmt.Sprint(i), Criterion: "goal_met", Repeat: int32(r), Vote: "one", Verdict: v})
+		for _, v := range votes {
+			verdicts = append(verdicts, oneVote{Evaluator: "session", Subject: fmt.Sprint(i), Criterion: "goal_met", Vote: "one", Verdict: v})
 		}
 	}
 	got, err := flipsOf(run, verdicts)

@@ -105,16 +105,6 @@ func runDay(id string) string {
 	return id[:len(time.DateOnly)]
 }
 
-// gradeResults is the part of a grade that a list needs.
-type gradeResults struct {
-	Evaluator  string `parquet:"evaluator,dict"`
-	Subject    string `parquet:"subject"`
-	SessionKey string `parquet:"session_key,optional"`
-	State      string `parquet:"state,dict"`
-	Pass       *bool  `parquet:"pass,optional"`
-	Safe       *bool  `parquet:"safe,optional"`
-}
-
 // ListRuns lists the runs below the data root.
 func ListRuns(ctx context.Context, cfg *Config, log *slog.Logger) (*RunList, error) {
 	root, err := openRoot(ctx, cfg, log)
@@ -132,16 +122,12 @@ func ListRuns(ctx context.Context, cfg *Config, log *slog.Logger) (*RunList, err
 		g.Go(func() error {
 			line := RunLine{RunID: r.RunID, AsOf: asOfRun(r), Label: r.Label, Evaluator: r.Evaluator, Judges: r.JudgeModels, Mode: r.JudgeMode, Offline: r.Offline, State: r.State,
 				Eligible: int(r.Eligible), Sampled: int(r.Sampled), Graded: int(r.Graded), Ungraded: int(r.Ungraded), NotAttempted: int(r.NotAttempted)}
-			grades, _, err := table.Read[gradeResults](ctx, root.Store, schema.Grades.RunKey(r.RunID))
-			if err != nil {
+			var b factBuilder
+			if err := b.scanGrades(ctx, root.Store, r, 0); err != nil {
 				return fmt.Errorf("read grades of run %s: %w", r.RunID, err)
 			}
-			for _, gr := range grades {
-				if gr.Evaluator == r.Evaluator && gr.State == "graded" {
-					line.Passed.add(gr.Pass)
-					line.Safe.add(gr.Safe)
-				}
-			}
+			b.finish()
+			line.Passed, line.Safe = b.shares()
 			out.Runs[i] = line
 			return nil
 		})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/tracejury/tracejury/pipeline/stats"
 	"github.com/tracejury/tracejury/pipeline/table"
@@ -30,28 +31,29 @@ type (
 	}
 )
 
-// loadMembers finds the models that graded sessions used, the skills that they loaded and the tool servers that they were given.
-func loadMembers(ctx context.Context, root *Root, grades []schema.Grade) (map[string]members, error) {
-	out := map[string]members{}
-	type place struct {
-		dt     string
-		bucket int
+// members are the groups of a session that its grade does not name.
+type members struct{ models, skills, servers []string }
+
+// loadMembers finds the models that sessions used, the skills that they loaded and the tool servers that they were given, in the order
+// of b.sessions, which is that of their keys. A session that is not there was erased, and belongs to none.
+func (b *factBuilder) loadMembers(ctx context.Context, root *Root) (map[int]*members, error) {
+	places, err := b.places(root.Layout)
+	if err != nil {
+		return nil, err
 	}
-	places := map[place]bool{}
-	for i := range grades {
-		if grades[i].SessionKey == "" || grades[i].Dt == "" {
-			continue
+	refs := b.sessions
+	out := map[int]*members{}
+	each := func(key string, do func(m *members)) { // a session may have several subjects
+		i, _ := slices.BinarySearchFunc(refs, key, func(r sessionRef, key string) int { return strings.Compare(b.sessionKey(&r), key) })
+		for ; i < len(refs) && b.sessionKey(&refs[i]) == key; i++ {
+			if out[i] == nil {
+				out[i] = new(members)
+			}
+			do(out[i])
 		}
-		b, err := root.Layout.Bucket(grades[i].SessionKey)
-		if err != nil {
-			return nil, err
-		}
-		out[grades[i].SessionKey] = members{}
-		places[place{grades[i].Dt, b}] = true
 	}
 	spelling := map[string]string{} // of a skill, by its folded name: the smallest, so that one skill is one group
-	skills := map[string][]string{}
-	for at := range places {
+	for _, at := range places {
 		key := func(t schema.Table) string { return t.DayKey(at.dt, at.bucket) }
 		models, _, err := table.Read[sessionModels](ctx, root.Store, key(schema.Sessions))
 		if err != nil {
@@ -66,36 +68,76 @@ func loadMembers(ctx context.Context, root *Root, grades []schema.Grade) (map[st
 			return nil, fmt.Errorf("read tools: %w", err)
 		}
 		for _, r := range models {
-			if m, ok := out[r.SessionKey]; ok {
-				m.models = r.Models
-				out[r.SessionKey] = m
-			}
+			each(r.SessionKey, func(m *members) { m.models = r.Models })
 		}
 		for _, r := range servers {
-			if m, ok := out[r.SessionKey]; ok && r.Server != "" {
-				m.servers = append(m.servers, r.Server)
-				out[r.SessionKey] = m
+			if r.Server != "" {
+				each(r.SessionKey, func(m *members) { m.servers = append(m.servers, r.Server) })
 			}
 		}
 		for _, r := range loaded {
-			if _, ok := out[r.SessionKey]; ok && r.Outcome == "loaded" {
-				skills[r.SessionKey] = append(skills[r.SessionKey], r.SkillKey)
+			if r.Outcome != "loaded" {
+				continue
+			}
+			each(r.SessionKey, func(m *members) {
+				m.skills = append(m.skills, r.SkillKey)
 				if s, seen := spelling[r.SkillKey]; !seen || r.Skill < s {
 					spelling[r.SkillKey] = r.Skill
 				}
-			}
+			})
 		}
 	}
-	for key, m := range out {
-		for _, s := range skills[key] {
-			m.skills = append(m.skills, spelling[s])
+	for _, m := range out {
+		for j, folded := range m.skills {
+			m.skills[j] = spelling[folded]
 		}
-		out[key] = members{distinct(m.models), distinct(m.skills), distinct(m.servers)}
+		m.models, m.skills, m.servers = distinct(m.models), distinct(m.skills), distinct(m.servers)
+	}
+	return out, nil
+}
+
+// place is where sessions lie.
+type place struct {
+	dt     string
+	bucket int
+}
+
+// places are those of all sessions. Sessions are in the order of their keys, so buckets come one after the other.
+func (b *factBuilder) places(layout schema.Layout) ([]place, error) {
+	days := b.book.book[dimDay].names
+	seen := make([]bool, len(days))
+	var out []place
+	const digits = 2 // of a key, which tell its bucket
+	before, bucket := "", -1
+	for i := range b.sessions {
+		r := &b.sessions[i]
+		s := &b.subjects[r.subject]
+		prefix := b.idText[s.from:min(s.from+digits, s.to)]
+		if key, ok := b.keys[r.subject]; ok {
+			prefix = key[:min(digits, len(key))]
+		}
+		if prefix != before {
+			next, err := layout.Bucket(prefix)
+			if err != nil {
+				return nil, err
+			}
+			if before = prefix; next != bucket {
+				bucket = next
+				clear(seen)
+			}
+		}
+		if !seen[r.day] {
+			seen[r.day] = true
+			out = append(out, place{days[r.day], bucket})
+		}
 	}
 	return out, nil
 }
 
 func distinct(names []string) []string {
+	if len(names) == 0 {
+		return nil
+	}
 	set := map[string]bool{}
 	for _, n := range names {
 		set[n] = true

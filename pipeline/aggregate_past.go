@@ -12,7 +12,7 @@ const maxWorse = 20
 
 // pastOf gives the report what is known beside the run: gates, the baseline and the trend.
 func (s *AggregateSummary) pastOf() {
-	evaluator := s.main.data.run.Evaluator
+	evaluator := s.main.run.Evaluator
 	for i := range s.Gates {
 		g := &s.Gates[i]
 		s.Model.Gates = append(s.Model.Gates, report.Gate{Text: g.Gate, State: g.State, Detail: strings.TrimPrefix(g.detail(), g.State+": ")})

@@ -28,9 +28,9 @@ type numbers struct {
 
 func count(f *facts, gs []grouping) *numbers {
 	n := &numbers{facts: f, groupings: gs, tallies: make([][]*tally, len(gs))}
-	turn := f.turns()
+	subjects := f.bySubject()
 	for i, g := range gs {
-		n.tallies[i] = f.tallies(g, turn)
+		n.tallies[i] = f.tallies(g, subjects)
 	}
 	return n
 }
@@ -151,7 +151,7 @@ func (f *facts) scoreRows(ctx context.Context, level float64) ([]schema.Aggregat
 	}
 	values := map[key][]float64{}
 	for _, s := range f.scores {
-		for _, svc := range []int32{-1, f.subjects[s.subject].member[dimService][0]} {
+		for _, svc := range []int32{-1, f.of(&f.subjects[s.subject])[dimService][0]} {
 			k := key{s.criterion, svc}
 			values[k] = append(values[k], s.score)
 		}

@@ -1,237 +1,345 @@
 package pipeline
 
 import (
+	"bytes"
+	"cmp"
 	"context"
-	"fmt"
-	"log/slog"
+	"errors"
+	"math"
 	"slices"
+	"strings"
 
-	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
+	"golang.org/x/sync/errgroup"
 
-	"github.com/tracejury/tracejury/judge"
 	"github.com/tracejury/tracejury/pipeline/store"
 	"github.com/tracejury/tracejury/pipeline/table"
 	"github.com/tracejury/tracejury/schema"
 )
 
-// Rates computes the aggregates of a run from the few columns that they need, and writes nothing.
-func Rates(ctx context.Context, cfg *Config, runID string, log *slog.Logger) ([]schema.Aggregate, error) {
-	root, err := openRoot(ctx, cfg, log)
-	if err != nil {
-		return nil, err
-	}
-	runs, err := findRun(ctx, root.Store, runID)
-	if err != nil {
-		return nil, err
-	}
-	gs, err := chosenGroupings(cfg.Aggregate.GroupBy)
-	if err != nil {
-		return nil, err
-	}
-	var out []schema.Aggregate
-	for _, run := range runs {
-		f, err := scanFacts(ctx, root, run)
-		if err != nil {
-			return nil, fmt.Errorf("scan run %s: %w", run.RunID, err)
+// scanFacts counts one evaluator's part of a run, or of several runs as one: a subject that several of them graded counts once, as the
+// first of them says. Only the columns that are counted are read. keep asks for the verdicts one by one, too.
+func scanFacts(ctx context.Context, root *Root, runs []schema.Run, keep bool) (*facts, error) {
+	b := &factBuilder{facts: facts{run: runs[0]}, expect: min(int(runs[0].Graded+runs[0].Ungraded), maxReserved)}
+	blocks := make([][]verdictBlock, len(runs))
+	eg, scanning := errgroup.WithContext(ctx)
+	eg.Go(func() error { return b.build(scanning, root, runs) })
+	eg.Go(func() (err error) {
+		for i := range runs {
+			if blocks[i], err = readVerdicts(scanning, root.Store, runs[i], len(runs) > 1); err != nil {
+				return err
+			}
 		}
-		rows, err := count(f, gs).rows(ctx, cfg.Aggregate.Level)
+		return nil
+	})
+	if err := eg.Wait(); err != nil {
+		return nil, err
+	}
+	v := &verdictCounter{facts: &b.facts, keep: keep, number: map[string]int32{}}
+	for i := range runs {
+		if v.add(blocks[i], int32(i)) {
+			continue
+		}
+		exact, err := readVerdicts(ctx, root.Store, runs[i], true)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, rows...)
+		v.add(exact, int32(i))
 	}
-	return out, nil
+	v.finish()
+	f := b.facts // without what made it
+	return &f, nil
 }
 
-// scanFacts makes the facts of a run's part from columns of grades and verdicts.
-func scanFacts(ctx context.Context, root *Root, run schema.Run) (*facts, error) {
-	grades, err := scanGrades(ctx, root.Store, run)
-	if err != nil {
-		return nil, err
-	}
-	bySession, err := loadMembers(ctx, root, grades)
-	if err != nil {
-		return nil, err
-	}
-	f := factsOfGrades(run, grades, bySession)
-	ok, err := f.scanVerdicts(ctx, root.Store, false)
-	if err == nil && !ok {
-		_, err = f.scanVerdicts(ctx, root.Store, true)
-	}
-	return f, err
+// maxReserved bounds the room that a row of runs makes us reserve.
+const maxReserved = 1 << 20
+
+// factBuilder gathers facts: first all subjects, then the verdicts on them.
+type factBuilder struct {
+	facts
+	book     comboBook
+	expect   int              // about so many subjects
+	ids      []byte           // of subjects, one after the other
+	sessions []sessionRef     // of the subjects, where they have one
+	keys     map[int32]string // of sessions, where the subject is called otherwise
+	taken    map[string]bool  // subjects so far, where there are several runs
 }
 
-// scanGrades reads the columns of grades that are counted.
-func scanGrades(ctx context.Context, st store.Store, run schema.Run) ([]schema.Grade, error) {
-	columns := []string{"evaluator", "subject", "arm", "session_key", "dt", "service", "agent", "harness", "skill", "server", "state", "pass", "safe", "undecided"}
-	out := make([]schema.Grade, 0, run.Graded+run.Ungraded)
-	err := table.Scan(ctx, st, schema.Grades.RunKey(run.RunID), columns, func(n int, batch []arrow.Array) error {
-		var text [11]table.Text
-		for i := range text {
-			var err error
-			if text[i], err = table.TextOf(batch[i]); err != nil {
-				return fmt.Errorf("column %s: %w", columns[i], err)
-			}
+// build gathers the subjects of runs.
+func (b *factBuilder) build(ctx context.Context, root *Root, runs []schema.Run) error {
+	for i, run := range runs {
+		if err := b.scanGrades(ctx, root.Store, run, i); err != nil {
+			return err
 		}
-		pass, safe, undecided := flags(batch[11]), flags(batch[12]), flags(batch[13])
-		yes, no := new(true), new(false) // shared: nobody writes to them
-		result := func(f *array.Boolean, i int) *bool {
-			switch {
-			case f == nil || f.IsNull(i):
-				return nil
-			case f.Value(i):
-				return yes
-			}
-			return no
-		}
-		for i := range n {
-			if text[0].Value(i) != run.Evaluator {
-				continue
-			}
-			// The texts of plain columns lie in the batch, which is only lent.
-			out = append(out, schema.Grade{Evaluator: run.Evaluator, Subject: text[1].Own(i), Arm: text[2].Own(i), SessionKey: text[3].Own(i), Dt: text[4].Own(i), Service: text[5].Own(i),
-				Agent: text[6].Own(i), Harness: text[7].Own(i), Skill: text[8].Own(i), Server: text[9].Own(i), State: text[10].Own(i),
-				Pass: result(pass, i), Safe: result(safe, i), Undecided: undecided != nil && undecided.Value(i)})
-		}
-		return nil
+	}
+	b.sortSubjects()
+	if err := b.addMembers(ctx, root); err != nil {
+		return err
+	}
+	b.names, b.combos = b.book.finish(b.subjects)
+	return nil
+}
+
+// finish gives subjects and names their order, where members do not count.
+func (b *factBuilder) finish() {
+	b.sortSubjects()
+	b.names, b.combos = b.book.finish(b.subjects)
+}
+
+// sessionRef is a subject's session.
+type sessionRef struct {
+	subject int32
+	day     int32 // number of its name
+	skill   bool  // the subject is a skill: it does not count under the others of its session
+	server  bool
+}
+
+// sessionKey is the key of a subject's session: mostly what the subject is called by.
+func (b *factBuilder) sessionKey(r *sessionRef) string {
+	if key, ok := b.keys[r.subject]; ok {
+		return key
+	}
+	subject, _, _ := strings.Cut(b.id(&b.subjects[r.subject]), "\x00")
+	return subject
+}
+
+// gradeColumns are the columns of grades that are counted.
+var gradeColumns = []string{"evaluator", "arm", "service", "agent", "harness", "dt", "skill", "server", "state", "subject_kind", "subject", "session_key", "pass", "safe", "undecided"}
+
+const (
+	gradeEvaluator = iota
+	gradeArm
+	gradeService
+	gradeAgent
+	gradeHarness
+	gradeDay
+	gradeSkill
+	gradeServer
+	gradeState
+	gradeKind
+	gradeSubject // those before are numbered
+	gradeSession
+	gradePass
+	gradeSafe
+	gradeUndecided
+)
+
+// gradeDimension is the column that names a group of the subject itself, -1 where there is none.
+var gradeDimension = [dimensions]int{dimService: gradeService, dimAgent: gradeAgent, dimHarness: gradeHarness, dimModel: -1, dimDay: gradeDay, dimSkill: gradeSkill, dimServer: gradeServer}
+
+func (b *factBuilder) scanGrades(ctx context.Context, st store.Store, run schema.Run, number int) error {
+	q := table.Query{Columns: gradeColumns, Where: [2]string{"evaluator", run.Evaluator}, Workers: 1} // in order
+	return table.Scan(ctx, st, schema.Grades.RunKey(run.RunID), q, func(g *table.Group) error {
+		return b.addGrades(g, run.Evaluator, number)
 	})
-	return out, err
 }
 
-func flags(a arrow.Array) *array.Boolean {
-	b, _ := a.(*array.Boolean)
-	return b
-}
-
-// scanVerdicts reads the final verdicts. Rows lie in order of subject, arm and criterion, so a criterion that is smaller than the
-// one before begins another subject. When that finds as many subjects as there are grades it has found all of them, and the
-// longest column need not be read. Otherwise it answers false, and wants to be asked again with subjects.
-func (f *facts) scanVerdicts(ctx context.Context, st store.Store, subjects bool) (bool, error) {
-	columns := []string{"evaluator", "vote", "criterion", "verdict", "safety", "pass", "score"}
-	if subjects {
-		columns = append(columns, "subject", "arm")
-	}
-	place := map[string]int32{}
-	if subjects {
-		for i := range f.subjects {
-			place[f.subjects[i].id] = int32(i)
+func (b *factBuilder) addGrades(g *table.Group, evaluator string, number int) (err error) {
+	var text [gradeSubject]table.Text
+	for i := range text {
+		if text[i], err = g.Text(i); err != nil {
+			return err
 		}
 	}
-	f.verdicts, f.scores, f.criteria = make([]factVerdict, 0, 8*len(f.subjects)), nil, nil
-	ids := []string{}              // criteria in order of appearance
-	known := map[string]int32{}    // their numbers
-	safety := map[string]bool{}    //
-	last, subject := "", int32(-1) // criterion and number of the row before
-	var buf [4][]int32
-	err := table.Scan(ctx, st, schema.Verdicts.RunKey(f.run.RunID), columns, func(n int, batch []arrow.Array) error {
-		var text [4]table.Text
-		for i := range text {
-			var err error
-			if text[i], err = table.TextOf(batch[i]); err != nil {
-				return fmt.Errorf("column %s: %w", columns[i], err)
-			}
-		}
-		is := func(want string) func(string) int32 {
-			return func(s string) int32 {
-				if s == want {
-					return 1
-				}
-				return 0
-			}
-		}
-		buf[0] = text[0].Numbers(n, buf[0], is(f.run.Evaluator))
-		buf[1] = text[1].Numbers(n, buf[1], is("final"))
-		buf[2] = text[2].Numbers(n, buf[2], func(s string) int32 {
-			number, ok := known[s]
-			if !ok {
-				number = int32(len(ids))
-				known[s] = number
-				ids = append(ids, s)
-			}
-			return number
-		})
-		verdicts := []judge.Verdict{judge.Met, judge.NotMet, judge.NotApplicable, judge.Unclear, judge.Ungraded, judge.Scored}
-		buf[3] = text[3].Numbers(n, buf[3], func(s string) int32 { return int32(slices.Index(verdicts, judge.Verdict(s))) })
-		byNumber := make([]result, len(verdicts))
-		for i, v := range verdicts {
-			byNumber[i] = resultOf(v, nil)
-		}
-		safe, pass := flags(batch[4]), flags(batch[5])
-		score, _ := batch[6].(*array.Float64)
-		var name, arm table.Text
-		if subjects {
-			var err error
-			if name, err = table.TextOf(batch[7]); err != nil {
-				return err
-			}
-			if arm, err = table.TextOf(batch[8]); err != nil {
-				return err
-			}
-		}
-		seen := make([]bool, len(ids))
-		before := int32(-1)
-		for i := range n {
-			if buf[0][i] == 0 || buf[1][i] == 0 {
-				continue
-			}
-			c := buf[2][i]
-			if subjects {
-				at, ok := place[subjectID(name.Value(i), arm.Value(i))]
-				if !ok {
-					continue
-				}
-				subject = at
-			} else if c != before {
-				if id := ids[c]; id < last || subject < 0 {
-					subject++
-				}
-				last, before = ids[c], c
-			}
-			if !seen[c] || safe != nil && safe.Value(i) {
-				seen[c] = true
-				safety[ids[c]] = safety[ids[c]] || safe != nil && safe.Value(i)
-			}
-			r := resultOther
-			if v := buf[3][i]; v >= 0 {
-				if r = byNumber[v]; verdicts[v] == judge.Scored {
-					if pass != nil && !pass.IsNull(i) {
-						r = resultOf(judge.Scored, new(pass.Value(i)))
-					}
-					if score != nil && !score.IsNull(i) {
-						f.scores = append(f.scores, factScore{subject, c, score.Value(i)})
-					}
-				}
-			}
-			f.verdicts = append(f.verdicts, factVerdict{subject, c, r})
-		}
-		return nil
-	})
+	subjects, err := g.Strings(gradeSubject)
 	if err != nil {
-		return false, err
+		return err
 	}
-	if !subjects && int(subject)+1 != len(f.subjects) {
-		return false, nil
+	sessions := subjects // a session is its own subject
+	if kinds := text[gradeKind].Words; len(kinds) != 1 || kinds[0] != "session" {
+		if sessions, err = g.Strings(gradeSession); err != nil {
+			return err
+		}
 	}
-	f.renumberCriteria(ids, safety)
-	return true, nil
+	pass, err := g.Flags(gradePass)
+	if err != nil {
+		return err
+	}
+	safe, err := g.Flags(gradeSafe)
+	if err != nil {
+		return err
+	}
+	undecided, err := g.Flags(gradeUndecided)
+	if err != nil {
+		return err
+	}
+	combos := b.combosOf(text[:])
+	if b.subjects == nil {
+		b.subjects, b.sessions = make([]factSubject, 0, max(g.Rows(), b.expect)), make([]sessionRef, 0, max(g.Rows(), b.expect))
+		b.ids = make([]byte, 0, 32*max(g.Rows(), b.expect))
+	}
+	ours := int32(slices.Index(text[gradeEvaluator].Words, evaluator))
+	isGraded := int32(slices.Index(text[gradeState].Words, "graded"))
+	days := b.number(dimDay, text[:])
+	for i := range g.Rows() {
+		if text[gradeEvaluator].Code[i] != ours {
+			continue
+		}
+		subject, arm := subjects.Value(i), text[gradeArm].Value(i)
+		if number > 0 && !b.take(subjectID(string(subject), arm)) {
+			continue
+		}
+		from := uint32(len(b.ids))
+		b.ids = append(b.ids, subject...)
+		if arm != "" {
+			b.ids = append(append(b.ids, 0), arm...)
+		}
+		if len(b.ids) > math.MaxUint32 {
+			return errors.New("more than 4 GiB of subjects")
+		}
+		graded := text[gradeState].Code[i] == isGraded
+		at := int32(len(b.subjects))
+		b.subjects = append(b.subjects, factSubject{from: from, to: uint32(len(b.ids)), run: int32(number), combo: combos(i), passed: gradeResult(graded, pass[i]), safe: gradeResult(graded, safe[i]), undecided: undecided[i] == 1})
+		key := sessions.Value(i)
+		if len(key) == 0 || text[gradeDay].Value(i) == "" {
+			continue
+		}
+		b.sessions = append(b.sessions, sessionRef{at, days[1+text[gradeDay].Code[i]], text[gradeSkill].Value(i) != "", text[gradeServer].Value(i) != ""})
+		if sessions != subjects && !bytes.Equal(key, subject) {
+			if b.keys == nil {
+				b.keys = map[int32]string{}
+			}
+			b.keys[at] = string(key)
+		}
+	}
+	return nil
 }
 
-// renumberCriteria gives criteria that were numbered as they came their numbers in order of their ids.
-func (f *facts) renumberCriteria(ids []string, safety map[string]bool) {
-	used := map[string]bool{}
-	for id := range safety {
-		used[id] = safety[id]
+// maxComboTable bounds the table of combos of one row group.
+const maxComboTable = 1 << 16
+
+// combosOf gives the combo of every row of a row group. Words of a row group make few combinations, mostly: each is looked up once.
+func (b *factBuilder) combosOf(text []table.Text) func(row int) int32 {
+	var ids [dimensions][]int32 // numbers of the words of this row group
+	size := 1
+	for d := range dimension(dimensions) {
+		ids[d] = b.number(d, text)
+		size = min(size*len(ids[d]), maxComboTable+1)
 	}
-	number := f.setCriteria(used)
-	to := make([]int32, len(ids))
-	for i, id := range ids {
-		to[i] = number[id]
+	combo := func(row int) int32 {
+		var at [dimensions]int32
+		for d := range at {
+			at[d] = ids[d][0]
+			if column := gradeDimension[d]; column >= 0 {
+				at[d] = ids[d][1+text[column].Code[row]]
+			}
+		}
+		return b.book.one(at)
 	}
-	for i := range f.verdicts {
-		f.verdicts[i].criterion = to[f.verdicts[i].criterion]
+	if size > maxComboTable {
+		return combo
 	}
-	for i := range f.scores {
-		f.scores[i].criterion = to[f.scores[i].criterion]
+	var codes [][]int32 // of the columns that are not the same in every row
+	var words []int
+	for d, column := range gradeDimension {
+		if column >= 0 && !text[column].Same {
+			codes, words = append(codes, text[column].Code), append(words, len(ids[d]))
+		}
 	}
+	known := make([]int32, size) // + 1
+	return func(row int) int32 {
+		place := 0
+		for i, c := range codes {
+			place = place*words[i] + 1 + int(c[row])
+		}
+		if known[place] == 0 {
+			known[place] = combo(row) + 1
+		}
+		return known[place] - 1
+	}
+}
+
+// number numbers the words of the column of a dimension, the first being that of null.
+func (b *factBuilder) number(d dimension, text []table.Text) []int32 {
+	out := []int32{b.book.book[d].id("")}
+	if column := gradeDimension[d]; column >= 0 {
+		for _, w := range text[column].Words {
+			out = append(out, b.book.book[d].id(w))
+		}
+	}
+	return out
+}
+
+// take says whether a subject of a further run is to be counted: it is not, when an earlier one graded it.
+func (b *factBuilder) take(id string) bool {
+	if b.taken == nil {
+		b.taken = make(map[string]bool, len(b.subjects))
+		for i := range b.subjects {
+			s := &b.subjects[i]
+			b.taken[string(b.ids[s.from:s.to])] = true
+		}
+	}
+	if b.taken[id] {
+		return false
+	}
+	b.taken[id] = true
+	return true
+}
+
+func gradeResult(graded bool, flag int8) result {
+	switch {
+	case !graded:
+		return resultUngraded
+	case flag < 0:
+		return resultNotApplicable
+	case flag == 1:
+		return resultMet
+	}
+	return resultNotMet
+}
+
+// addMembers puts subjects into the groups of their sessions: models, skills and servers.
+func (b *factBuilder) addMembers(ctx context.Context, root *Root) error {
+	if len(b.sessions) == 0 {
+		return nil
+	}
+	if b.keys != nil { // else they are in the order of their subjects
+		slices.SortFunc(b.sessions, func(x, y sessionRef) int { return strings.Compare(b.sessionKey(&x), b.sessionKey(&y)) })
+	}
+	all, err := b.loadMembers(ctx, root)
+	if err != nil {
+		return err
+	}
+	for i, m := range all {
+		r := &b.sessions[i]
+		groups := map[dimension][]string{dimModel: m.models}
+		if !r.skill {
+			groups[dimSkill] = m.skills
+		}
+		if !r.server {
+			groups[dimServer] = m.servers
+		}
+		s := &b.subjects[r.subject]
+		s.combo = b.book.with(s.combo, groups)
+	}
+	return nil
+}
+
+// sortSubjects brings subjects into the order of their ids, and sessions into that of their subjects.
+func (b *factBuilder) sortSubjects() {
+	b.idText = string(b.ids)
+	byID := func(x, y factSubject) int { return strings.Compare(b.id(&x), b.id(&y)) }
+	if slices.IsSortedFunc(b.subjects, byID) {
+		return
+	}
+	order := make([]int32, len(b.subjects))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(x, y int32) int { return byID(b.subjects[x], b.subjects[y]) })
+	subjects, place := make([]factSubject, len(order)), make([]int32, len(order))
+	for at, was := range order {
+		subjects[at], place[was] = b.subjects[was], int32(at)
+	}
+	keys := b.keys
+	if keys != nil {
+		b.keys = make(map[int32]string, len(keys))
+	}
+	for was, key := range keys {
+		b.keys[place[was]] = key
+	}
+	b.subjects = subjects
+	for i := range b.sessions {
+		b.sessions[i].subject = place[b.sessions[i].subject]
+	}
+	slices.SortFunc(b.sessions, func(x, y sessionRef) int { return cmp.Compare(x.subject, y.subject) })
 }

@@ -119,11 +119,12 @@ func (s *SessionShow) loadJudged(ctx context.Context, root *Root, m *mask.Masker
 	}
 	seen := map[string]bool{}
 	for _, run := range runs {
-		grades, _, err := table.Read[schema.Grade](ctx, root.Store, schema.Grades.RunKey(run.RunID))
+		grades, err := table.ReadWhere(ctx, root.Store, schema.Grades.RunKey(run.RunID), func(g *schema.Grade) bool {
+			return g.SessionKey == s.Session.SessionKey && g.Evaluator == run.Evaluator
+		})
 		if err != nil {
 			return fmt.Errorf("read grades of run %s: %w", run.RunID, err)
 		}
-		grades = slices.DeleteFunc(grades, func(g schema.Grade) bool { return g.SessionKey != s.Session.SessionKey || g.Evaluator != run.Evaluator })
 		if len(grades) == 0 {
 			continue
 		}
@@ -145,17 +146,21 @@ func (s *SessionShow) loadJudged(ctx context.Context, root *Root, m *mask.Masker
 }
 
 func loadJudgedIn(ctx context.Context, root *Root, run schema.Run, grades []schema.Grade, m *mask.Masker) ([]JudgedIn, error) {
-	verdicts, _, err := table.Read[schema.Verdict](ctx, root.Store, schema.Verdicts.RunKey(run.RunID))
+	subjects := map[string]bool{}
+	for i := range grades {
+		subjects[grades[i].Subject] = true
+	}
+	verdicts, err := table.ReadWhere(ctx, root.Store, schema.Verdicts.RunKey(run.RunID), func(v *schema.Verdict) bool { return v.Vote == "final" && subjects[v.Subject] })
 	if err != nil {
 		return nil, fmt.Errorf("read verdicts of run %s: %w", run.RunID, err)
 	}
-	words, _, err := table.Read[schema.Explanation](ctx, root.Store, schema.Explanations.RunKey(run.RunID))
+	words, err := table.ReadWhere(ctx, root.Store, schema.Explanations.RunKey(run.RunID), func(x *schema.Explanation) bool { return x.Vote == "final" && subjects[x.Subject] })
 	if err != nil {
 		return nil, fmt.Errorf("read explanations of run %s: %w", run.RunID, err)
 	}
 	said := map[[4]string]schema.Explanation{}
 	for _, x := range words {
-		if x.Vote == "final" && x.Evaluator == run.Evaluator {
+		if x.Evaluator == run.Evaluator {
 			said[[4]string{x.Subject, x.Arm, x.Criterion, x.Item}] = x
 		}
 	}
@@ -163,7 +168,7 @@ func loadJudgedIn(ctx context.Context, root *Root, run schema.Run, grades []sche
 	for _, g := range grades {
 		j := JudgedIn{Run: run, Grade: g}
 		for _, v := range verdicts {
-			if v.Evaluator == run.Evaluator && v.Vote == "final" && v.Subject == g.Subject && v.Arm == g.Arm {
+			if v.Evaluator == run.Evaluator && v.Subject == g.Subject && v.Arm == g.Arm {
 				x := said[[4]string{v.Subject, v.Arm, v.Criterion, v.Item}]
 				j.Verdicts = append(j.Verdicts, ShownVerdict{v, m.String(x.Explanation, nil), x.Withheld})
 			}

@@ -48,26 +48,19 @@ func ShowRun(ctx context.Context, cfg *Config, id string, log *slog.Logger) (*Ru
 	if err != nil {
 		return nil, fmt.Errorf("read grades: %w", err)
 	}
-	verdicts, _, err := table.Read[schema.Verdict](ctx, root.Store, schema.Verdicts.RunKey(runs[0].RunID))
-	if err != nil {
-		return nil, fmt.Errorf("read verdicts: %w", err)
-	}
 	out := &RunShow{}
 	for _, run := range runs {
-		out.Parts = append(out.Parts, runPart(run, grades, verdicts))
+		notMet, err := readNotMet(ctx, root.Store, &run, nil)
+		if err != nil {
+			return nil, err
+		}
+		out.Parts = append(out.Parts, runPart(run, grades, notMet))
 	}
 	return out, nil
 }
 
-func runPart(run schema.Run, grades []schema.Grade, verdicts []schema.Verdict) RunPart {
+func runPart(run schema.Run, grades []schema.Grade, notMet map[string][]string) RunPart {
 	p := RunPart{Run: run, Ungraded: map[string]int64{}}
-	notMet := map[string][]string{}
-	for _, v := range verdicts {
-		if v.Evaluator == run.Evaluator && v.Vote == "final" && v.Verdict == "not_met" {
-			id := subjectID(v.Subject, v.Arm)
-			notMet[id] = append(notMet[id], v.Criterion)
-		}
-	}
 	for _, g := range grades {
 		switch {
 		case g.Evaluator != run.Evaluator:
@@ -77,7 +70,7 @@ func runPart(run schema.Run, grades []schema.Grade, verdicts []schema.Verdict) R
 			p.Passed.add(g.Pass)
 			p.Safe.add(g.Safe)
 			if g.Pass != nil && !*g.Pass {
-				p.Failed = append(p.Failed, FailedSubject{g, slices.Compact(notMet[subjectID(g.Subject, g.Arm)])})
+				p.Failed = append(p.Failed, FailedSubject{g, notMet[subjectID(g.Subject, g.Arm)]})
 			}
 		}
 	}

@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -84,22 +83,48 @@ func loadRunRubric(ctx context.Context, st store.Store, run schema.Run) (judge.R
 	return r, nil
 }
 
-// reportModel gathers what a report shows.
-func reportModel(ctx context.Context, root *Root, d *runData, aggs []schema.Aggregate) (*report.Model, error) {
-	m := &report.Model{Data: root.Store.URI(), AsOf: asOfRun(d.run), Run: d.run, Rubric: d.rubric, Aggregates: aggs}
-	rows, err := sessionRows(ctx, root, d.grades)
+// runData is the rows of one evaluator's part of a run, or of some of its subjects.
+type runData struct {
+	run          schema.Run
+	rubric       judge.Rubric
+	grades       []schema.Grade
+	verdicts     []schema.Verdict // final votes
+	explanations map[string]schema.Explanation
+}
+
+// loadRun reads all rows of a part of a run.
+func loadRun(ctx context.Context, st store.Store, run schema.Run) (*runData, error) {
+	d, err := loadSubjects(ctx, st, run, func(string) bool { return true })
+	if err == nil {
+		d.rubric, err = loadRunRubric(ctx, st, run)
+	}
+	return d, err
+}
+
+// loadSubjects reads the rows of a part of a run that are about some subjects.
+func loadSubjects(ctx context.Context, st store.Store, run schema.Run, wanted func(subject string) bool) (*runData, error) {
+	d := &runData{run: run, explanations: map[string]schema.Explanation{}}
+	var err error
+	d.verdicts, err = table.ReadWhere(ctx, st, schema.Verdicts.RunKey(run.RunID), func(v *schema.Verdict) bool {
+		return v.Vote == "final" && v.Evaluator == run.Evaluator && wanted(v.Subject)
+	})
 	if err != nil {
 		return nil, err
 	}
-	verdicts := verdictsBySubject(d)
-	for _, g := range d.grades {
-		m.Sessions = append(m.Sessions, report.Session{Grade: g, Row: rows[g.SessionKey], Verdicts: verdicts[g.Subject]})
+	d.grades, err = table.ReadWhere(ctx, st, schema.Grades.RunKey(run.RunID), func(g *schema.Grade) bool { return g.Evaluator == run.Evaluator && wanted(g.Subject) })
+	if err != nil {
+		return nil, err
 	}
-	slices.SortStableFunc(m.Sessions, func(a, b report.Session) int {
-		return cmp.Or(strings.Compare(a.Grade.Service, b.Grade.Service), cmp.Compare(a.Row.StartedUnixNano, b.Row.StartedUnixNano), strings.Compare(a.Grade.Subject, b.Grade.Subject))
+	expl, err := table.ReadWhere(ctx, st, schema.Explanations.RunKey(run.RunID), func(e *schema.Explanation) bool {
+		return e.Vote == "final" && e.Evaluator == run.Evaluator && wanted(e.Subject)
 	})
-	m.Commit, err = ingestTotals(ctx, root.Store)
-	return m, err
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range expl {
+		d.explanations[e.Subject+"\x00"+e.Criterion+"\x00"+e.Item] = e
+	}
+	return d, nil
 }
 
 // ingestTotals adds up what all ingests read: a night's numbers rest on more than what that night brought.

@@ -40,7 +40,7 @@ type Run struct {
 type Verdict struct {
 	RunID           string   `parquet:"run_id,dict"`
 	Evaluator       string   `parquet:"evaluator,dict"`
-	Subject         string   `parquet:"subject"` // session key, or skill attempt, tool, package, task
+	Subject         string   `parquet:"subject,dict"` // session key, or skill attempt, tool, package, task
 	Arm             string   `parquet:"arm,dict"`
 	Criterion       string   `parquet:"criterion,dict"`
 	Item            string   `parquet:"item,dict"` // below a criterion, e.g. a skill; "" otherwise
@@ -49,8 +49,8 @@ type Verdict struct {
 	Vote            string   `parquet:"vote,dict"` // one, final
 	Tenant          string   `parquet:"tenant,dict"`
 	SubjectKind     string   `parquet:"subject_kind,dict"`
-	SessionKey      string   `parquet:"session_key,optional"`
-	SubjectRevision string   `parquet:"subject_revision,optional"`
+	SessionKey      string   `parquet:"session_key,optional,dict"`
+	SubjectRevision string   `parquet:"subject_revision,optional,dict"`
 	SpanID          string   `parquet:"span_id,optional"`
 	Service         string   `parquet:"service,optional,dict"`
 	Agent           string   `parquet:"agent,optional,dict"`
@@ -73,7 +73,7 @@ type Verdict struct {
 	PromptVersion   string   `parquet:"prompt_version,dict"`
 	PromptSHA256    string   `parquet:"prompt_sha256,dict"`
 	RubricSHA256    string   `parquet:"rubric_sha256,dict"`
-	RenderingSHA256 string   `parquet:"rendering_sha256"` // of this subject's rendered transcript
+	RenderingSHA256 string   `parquet:"rendering_sha256,dict"` // of this subject's rendered transcript
 }
 
 // Grade is a row of grades: one subject's computed result.

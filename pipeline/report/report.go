@@ -19,10 +19,12 @@ type Model struct {
 	Rubric     judge.Rubric // criteria in order
 	Aggregates []schema.Aggregate
 	Sessions   []Session // in the order of grades: service, then start
-	Commit     *Ingest   // what the last ingest read; nil when unknown
-	Trend      []Night   // runs that can be compared, oldest first, this one last
-	Earlier    *Earlier  // nil without a baseline
-	Gates      []Gate
+	// SessionsLeft is how many sessions are not among Sessions since they are too many for a page.
+	SessionsLeft int
+	Commit       *Ingest  // what the last ingest read; nil when unknown
+	Trend        []Night  // runs that can be compared, oldest first, this one last
+	Earlier      *Earlier // nil without a baseline
+	Gates        []Gate
 }
 
 // Ingest is what the last ingest says of the archive, so that a reader sees what the numbers rest on.

@@ -107,15 +107,7 @@ func look(m *Model, sessions int) *view {
 	}
 	v.Level = levelText(cmp.Or(v.Passed.level, v.Safe.level, 0.95))
 	v.Undecided = v.Passed.Undecided
-	for i := range m.Sessions {
-		g := &m.Sessions[i].Grade
-		if g.State == "graded" && g.Pass == nil {
-			v.NothingApplied++
-		}
-		if !v.Passed.Known && g.Undecided {
-			v.Undecided++
-		}
-	}
+	v.NothingApplied = v.Passed.NotApplicable
 	v.criteria(m, figures)
 	v.services(m, figures)
 	v.intervals()

@@ -37,9 +37,10 @@ type chip struct {
 
 func (v *view) sessions(m *Model, most int) {
 	choices := make(map[string]bool)
+	v.SessionsLeft = m.SessionsLeft
 	for i := range m.Sessions {
 		if i == most {
-			v.SessionsLeft = len(m.Sessions) - most
+			v.SessionsLeft += len(m.Sessions) - most
 			break
 		}
 		row := v.session(&m.Sessions[i])

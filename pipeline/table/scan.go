@@ -1,228 +1,204 @@
 package table
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
+	"runtime"
 	"strconv"
-	"strings"
 
-	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
-	"github.com/apache/arrow-go/v18/parquet"
-	"github.com/apache/arrow-go/v18/parquet/file"
-	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+	"github.com/parquet-go/parquet-go"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/tracejury/tracejury/pipeline/store"
 	"github.com/tracejury/tracejury/schema"
 )
 
-const (
-	scanBatch = 1 << 16
-	// wholeObject is the size up to which an object is fetched at once: a request costs more than the columns that are not needed.
-	wholeObject = 4 << 20
-)
+// Query says what a scan reads.
+type Query struct {
+	Columns []string // flat ones; one that the object lacks is null in every row
+	// Where names a column of text and a value: row groups that cannot hold it, as their statistics say, are not read.
+	Where   [2]string
+	Workers int // row groups decoded at once; 0 is one a core
+}
 
-// Scan reads some columns of the object at key, and nothing of the others, as batches of columns in the order asked. Text comes
-// as numbers into a dictionary where it is stored so. A column that the object lacks is nil in every batch. A missing object is
-// no batch. A batch is only lent.
-func Scan(ctx context.Context, st store.Store, key string, columns []string, each func(n int, batch []arrow.Array) error) (err error) {
-	r, err := openForScan(ctx, st, key)
+// Scan reads some columns of the object at key, and nothing of the others, row group by row group. It calls each once for every row
+// group, in order of their numbers when there is one worker and from several goroutines otherwise. Pages are decoded as they lie,
+// text as numbers into its dictionary: ten million values a second and core would be slow. A missing object has no row group.
+func Scan(ctx context.Context, st store.Store, key string, q Query, each func(g *Group) error) error {
+	r, err := openObject(ctx, st, key)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	defer func() { // the library panics on some damaged files
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%s/%s: read parquet: damaged: %v", st.URI(), key, p)
-		}
-	}()
-	if err := scan(ctx, r, columns, each); err != nil {
+	defer r.snap.Close()
+	if err := scan(ctx, r, q, each); err != nil {
 		return fmt.Errorf("%s/%s: %w", st.URI(), key, err)
 	}
 	return nil
 }
 
-func scan(ctx context.Context, r parquet.ReaderAtSeeker, columns []string, each func(n int, batch []arrow.Array) error) error {
-	pf, err := file.NewParquetReader(r)
+func scan(ctx context.Context, r *objectReader, q Query, each func(g *Group) error) error {
+	f, err := openFile(r)
 	if err != nil {
-		return fmt.Errorf("read parquet: %w", err)
+		return err
 	}
-	defer pf.Close()
-	if v := pf.MetaData().KeyValueMetadata().FindValue("tracejury.schema_version"); v != nil {
-		if n, err := strconv.Atoi(*v); err != nil || n > schema.Version {
-			return fmt.Errorf("read parquet: schema version %s is newer than this program's %d: use a newer tracejury", *v, schema.Version)
-		}
-	}
-	props := pqarrow.ArrowReadProperties{Parallel: true, BatchSize: scanBatch}
-	var leaves, place []int // of the columns that are there: leaf in the file, place in columns
-	for i, name := range columns {
-		leaf := pf.MetaData().Schema.ColumnIndexByName(name)
-		if leaf < 0 {
-			continue
-		}
-		leaves, place = append(leaves, leaf), append(place, i)
-		if pf.MetaData().Schema.Column(leaf).PhysicalType() == parquet.Types.ByteArray && hasDictionary(pf, leaf) {
-			props.SetReadDict(leaf, true)
-		}
-	}
-	if pf.NumRows() == 0 || len(leaves) == 0 {
-		return nil
-	}
-	fr, err := pqarrow.NewFileReader(pf, props, memory.DefaultAllocator)
-	if err != nil {
-		return fmt.Errorf("read parquet: %w", err)
-	}
-	rr, err := fr.GetRecordReader(ctx, leaves, nil)
-	if err != nil {
-		return fmt.Errorf("read parquet: %w", err)
-	}
-	defer rr.Release()
-	batch := make([]arrow.Array, len(columns))
-	for rr.Next() {
-		rec := rr.RecordBatch()
-		for j := range leaves {
-			// Arrow gives the columns in the order of the file.
-			batch[place[j]] = rec.Column(rec.Schema().FieldIndices(columns[place[j]])[0])
-		}
-		if err := each(int(rec.NumRows()), batch); err != nil {
+	leaves := make([]int, len(q.Columns))
+	for i, name := range q.Columns {
+		if leaves[i], err = flatLeaf(f, name); err != nil {
 			return err
 		}
 	}
-	if err := rr.Err(); err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("read parquet: %w", err)
-	}
-	return nil
-}
-
-func hasDictionary(pf *file.Reader, leaf int) bool {
-	if pf.NumRowGroups() == 0 {
-		return false
-	}
-	c, err := pf.MetaData().RowGroup(0).ColumnChunk(leaf)
-	return err == nil && c.HasDictionaryPage()
-}
-
-func openForScan(ctx context.Context, st store.Store, key string) (parquet.ReaderAtSeeker, error) {
-	obj, err := st.Stat(ctx, key)
-	if err != nil {
-		return nil, err
-	}
-	if obj.Size <= wholeObject {
-		data, _, err := st.Get(ctx, key, obj.ETag)
-		return bytes.NewReader(data), err
-	}
-	r := &rangeReader{ctx: ctx, st: st, key: key, etag: obj.ETag}
-	r.SectionReader = io.NewSectionReader(readerAt(r.read), 0, obj.Size)
-	return r, nil
-}
-
-// rangeReader reads an object by ranges, all of the same state of it.
-type rangeReader struct {
-	*io.SectionReader
-	ctx       context.Context
-	st        store.Store
-	key, etag string
-}
-
-func (r *rangeReader) read(p []byte, off int64) (int, error) {
-	data, err := r.st.GetRange(r.ctx, r.key, off, int64(len(p)), r.etag)
-	if err != nil {
-		return 0, err
-	}
-	if n := copy(p, data); n < len(p) {
-		return n, io.EOF
-	}
-	return len(p), nil
-}
-
-type readerAt func(p []byte, off int64) (int, error)
-
-// ReadAt implements io.ReaderAt.
-func (f readerAt) ReadAt(p []byte, off int64) (int, error) { return f(p, off) }
-
-// Text is a column of text: plain, or numbers into a dictionary. Null is "".
-type Text struct {
-	plain *array.String
-	dict  *array.Dictionary
-	index []int32 // into words, -1 for null; nil for plain
-	words []string
-}
-
-// TextOf reads a batch's column as text. A nil column is all null.
-func TextOf(a arrow.Array) (Text, error) {
-	switch a := a.(type) {
-	case nil:
-		return Text{}, nil
-	case *array.String:
-		return Text{plain: a}, nil
-	case *array.Dictionary:
-		words, ok := a.Dictionary().(*array.String)
-		index, isInt := a.Indices().(*array.Int32)
-		if !ok || !isInt {
-			return Text{}, fmt.Errorf("column of %s is not text", a.DataType())
+	var groups []int
+	for i := range f.RowGroups() {
+		if mayHold(f, i, q.Where) {
+			groups = append(groups, i)
 		}
-		t := Text{dict: a, index: index.Int32Values(), words: make([]string, words.Len())}
-		for i := range t.words {
-			t.words[i] = strings.Clone(words.Value(i))
-		}
-		return t, nil
 	}
-	return Text{}, fmt.Errorf("column of %s is not text", a.DataType())
+	workers := q.Workers
+	if workers == 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	eg, ctx := errgroup.WithContext(ctx)
+	for w := range min(workers, len(groups)) {
+		eg.Go(func() error {
+			g := &Group{file: f, columns: q.Columns, leaves: leaves, buf: make([]columnBuffer, len(leaves))}
+			for i := w; i < len(groups); i += workers {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				if err := g.visit(r, groups[i], each); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return eg.Wait()
 }
 
-// Value is the text of row i.
-func (t *Text) Value(i int) string {
+// openFile reads the footer, and nothing else.
+func openFile(r *objectReader) (f *parquet.File, err error) {
+	defer func() { // the library panics on some damaged files
+		if p := recover(); p != nil {
+			f, err = nil, fmt.Errorf("read parquet: damaged: %v", p)
+		}
+	}()
+	f, err = parquet.OpenFile(r, r.snap.Size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	if err != nil {
+		return nil, fmt.Errorf("read parquet: %w", err)
+	}
+	if v, ok := f.Lookup("tracejury.schema_version"); ok {
+		if n, err := strconv.Atoi(v); err != nil || n > schema.Version {
+			return nil, fmt.Errorf("read parquet: schema version %s is newer than this program's %d: use a newer tracejury", v, schema.Version)
+		}
+	}
+	return f, nil
+}
+
+// flatLeaf is the number of a column that holds one value a row or none, -1 when there is no such column.
+func flatLeaf(f *parquet.File, name string) (int, error) {
+	leaf, ok := f.Schema().Lookup(name)
 	switch {
-	case t.dict != nil && !t.dict.IsNull(i):
-		return t.words[t.index[i]]
-	case t.plain != nil && !t.plain.IsNull(i):
-		return t.plain.Value(i)
+	case !ok:
+		return -1, nil
+	case leaf.MaxRepetitionLevel > 0 || leaf.MaxDefinitionLevel > 1:
+		return -1, fmt.Errorf("column %s is not flat", name)
 	}
-	return ""
+	return leaf.ColumnIndex, nil
 }
 
-// Numbers maps each word of the dictionary once and gives the number of every row: what number says of its text. It costs a
-// table look-up a row, however long the text is.
-func (t *Text) Numbers(n int, into []int32, number func(string) int32) []int32 {
-	into = into[:0]
-	if t.dict == nil {
-		for i := range n {
-			into = append(into, number(t.Value(i)))
+// mayHold says whether a row group can hold the value that is looked for. Statistics that are not there exclude nothing.
+func mayHold(f *parquet.File, group int, where [2]string) bool {
+	leaf, ok := f.Schema().Lookup(where[0])
+	if !ok {
+		return true
+	}
+	chunks := f.Metadata().RowGroups[group].Columns
+	if leaf.ColumnIndex >= len(chunks) {
+		return true
+	}
+	s := &chunks[leaf.ColumnIndex].MetaData.Statistics
+	if len(s.MinValue) == 0 || len(s.MaxValue) == 0 {
+		return true
+	}
+	return string(s.MinValue) <= where[1] && where[1] <= string(s.MaxValue)
+}
+
+// Group is one row group of a scan. What it gives is only lent: the next row group overwrites it.
+type Group struct {
+	file    *parquet.File
+	columns []string
+	leaves  []int
+	buf     []columnBuffer
+	index   int
+	rows    int
+}
+
+// columnBuffer holds what a column decodes into.
+type columnBuffer struct {
+	codes   []int32
+	words   Strings
+	flags   []int8
+	floats  []float64
+	strings Strings
+}
+
+// Index is the number of the row group in its object.
+func (g *Group) Index() int { return g.index }
+
+// Bounds are the smallest and the greatest text of column i of the query, as the statistics of the row group say; ok is false where they
+// say nothing, or may have been cut.
+func (g *Group) Bounds(i int) (low, high string, ok bool) {
+	if g.leaves[i] < 0 {
+		return "", "", false
+	}
+	s := &g.file.Metadata().RowGroups[g.index].Columns[g.leaves[i]].MetaData.Statistics
+	return string(s.MinValue), string(s.MaxValue), len(s.MinValue) > 0 && len(s.MaxValue) > 0 && s.NullCount == 0
+}
+
+// Rows is how many rows the row group has.
+func (g *Group) Rows() int { return g.rows }
+
+func (g *Group) visit(r *objectReader, index int, each func(g *Group) error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("read parquet: row group %d: damaged: %v", index, p)
 		}
-		return into
+	}()
+	release, err := r.fetch(spans(g.file, index, g.leaves))
+	if err != nil {
+		return err
 	}
-	byWord := make([]int32, len(t.words))
-	for i, w := range t.words {
-		byWord[i] = number(w)
+	defer release()
+	rows := g.file.RowGroups()[index].NumRows()
+	if rows < 0 || rows > maxGroupRows {
+		return fmt.Errorf("read parquet: row group %d: %d rows", index, rows)
 	}
-	if t.dict.NullN() == 0 {
-		for _, x := range t.index[:n] {
-			into = append(into, byWord[x])
-		}
-		return into
-	}
-	none := number("")
-	for i, x := range t.index[:n] {
-		if t.dict.IsNull(i) {
-			into = append(into, none)
+	g.index, g.rows = index, int(rows)
+	return each(g)
+}
+
+// maxGroupRows bounds what a damaged footer can make us reserve: our row groups are closed by bytes and hold far fewer.
+const maxGroupRows = 1 << 24
+
+// spans are the places of the columns of a row group in the object.
+func spans(f *parquet.File, index int, leaves []int) []span {
+	var out []span
+	chunks := f.Metadata().RowGroups[index].Columns
+	for _, leaf := range leaves {
+		if leaf < 0 || leaf >= len(chunks) {
 			continue
 		}
-		into = append(into, byWord[x])
+		m := &chunks[leaf].MetaData
+		from := m.DataPageOffset
+		if d := m.DictionaryPageOffset; d > 0 && d < from {
+			from = d
+		}
+		out = append(out, span{from, from + m.TotalCompressedSize})
 	}
-	return into
-}
-
-// Own is Value as a text that outlives the batch. Words of a dictionary do.
-func (t *Text) Own(i int) string {
-	if t.plain == nil {
-		return t.Value(i)
-	}
-	return strings.Clone(t.Value(i))
+	return out
 }

@@ -69,13 +69,17 @@ func options(t schema.Table) []parquet.WriterOption {
 }
 
 // Decode reads all rows of one Parquet object. Columns that T lacks are skipped, columns that the object lacks are zero.
-func Decode[T any](data []byte) (rows []T, err error) {
+func Decode[T any](data []byte) (rows []T, err error) { return decode[T](data, nil) }
+
+func decode[T any](data []byte, keep func(*T) bool) (rows []T, err error) {
 	r, err := NewReader[T](bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	rows = make([]T, 0, r.NumRows())
+	if keep == nil {
+		rows = make([]T, 0, r.NumRows())
+	}
 	for {
 		row, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -84,12 +88,24 @@ func Decode[T any](data []byte) (rows []T, err error) {
 		if err != nil {
 			return nil, err
 		}
-		rows = append(rows, *row)
+		if keep == nil || keep(row) {
+			rows = append(rows, *row)
+		}
 	}
 }
 
 // Read reads all rows of the object at key. A missing object is no rows and no ETag.
 func Read[T any](ctx context.Context, st store.Store, key string) (rows []T, etag string, err error) {
+	return read[T](ctx, st, key, nil)
+}
+
+// ReadWhere reads the rows of the object at key that keep says yes to; the others cost no memory. A missing object is no rows.
+func ReadWhere[T any](ctx context.Context, st store.Store, key string, keep func(*T) bool) (rows []T, err error) {
+	rows, _, err = read(ctx, st, key, keep)
+	return rows, err
+}
+
+func read[T any](ctx context.Context, st store.Store, key string, keep func(*T) bool) (rows []T, etag string, err error) {
 	data, obj, err := st.Get(ctx, key, "")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, "", nil
@@ -97,7 +113,7 @@ func Read[T any](ctx context.Context, st store.Store, key string) (rows []T, eta
 	if err != nil {
 		return nil, "", err
 	}
-	if rows, err = Decode[T](data); err != nil {
+	if rows, err = decode(data, keep); err != nil {
 		return nil, "", fmt.Errorf("%s/%s: %w", st.URI(), key, err)
 	}
 	return rows, obj.ETag, nil
