@@ -120,7 +120,7 @@ func (e *evaluateRun) judgeAll(ctx context.Context, led *ledger.Ledger, question
 	go func() { sealed <- led.KeepSealing(sctx, e.putSegment) }()
 
 	var g errgroup.Group
-	g.SetLimit(c.Concurrency)
+	g.SetLimit(c.Concurrency + c.Concurrency/8) // the judge's limiter counts calls; who writes the log or reads a work object makes none
 	for i := range questions {
 		if ctx.Err() != nil {
 			j.stop.now(stopInterrupt, context.Cause(ctx))
@@ -320,30 +320,36 @@ func (j *judging) reply(ctx context.Context, s *seat, p *part, item *evaluator.I
 		}
 		return rec.Text, nil
 	}
-	reserved, ok := j.reserve(s, req)
-	if !ok {
+	if !j.affordable(s, req) {
 		j.stop.now(stopBudget, nil)
 		return "", errStop
 	}
 	var text string
 	var logErr error
-	_, err := s.caller.Do(ctx, req, func(a model.Attempt) {
+	var reserved int64
+	may := func() (ok bool) {
+		reserved, ok = j.reserve(s, req)
+		return ok
+	}
+	_, err := s.caller.Ask(ctx, req, may, func(a model.Attempt) {
 		rec := j.record(s, p, key, item, req, repair, a)
 		if ctx.Err() != nil && a.Err != nil {
 			rec.State = ledger.StateAttempt // cut by the interrupt, whatever it looks like
 		}
 		text = rec.Text
-		j.settle(s, a, &reserved)
+		j.settle(s, a, reserved)
 		if logErr == nil {
 			logErr = j.ledger.Append(rec)
 		}
 	})
-	j.release(reserved)
 	switch {
 	case logErr != nil:
 		return "", fmt.Errorf("write ledger: %w", logErr)
 	case ctx.Err() != nil:
 		j.stop.now(stopInterrupt, context.Cause(ctx))
+		return "", errStop
+	case errors.Is(err, model.ErrNotAllowed):
+		j.stop.now(stopBudget, nil)
 		return "", errStop
 	case errors.Is(err, model.ErrStopped):
 		j.stop.now(stopService, err)
@@ -384,39 +390,47 @@ func finalFailure(c judge.Class) bool {
 	return false
 }
 
-// reserve counts a call against the budgets before it is made.
-func (j *judging) reserve(s *seat, req *judge.Request) (int64, bool) {
-	c := &j.run.cfg.Evaluate
-	in, out := int64(len(req.System)+len(req.User))/charsPerToken, int64(expectedReply)
-	var cost int64
+// estimate is what an attempt is taken to cost until it is known, in millionths of a dollar; 0 where no price is known.
+func estimate(s *seat, req *judge.Request) int64 {
+	in, out := int64(len(req.System)+len(req.User)+len(req.RepairOf)+len(req.RepairError))/charsPerToken, int64(expectedReply)
 	if est := microUSD(s.price, s.priced, judge.Usage{InputTokens: &in, OutputTokens: &out}); est != nil {
-		cost = *est
+		return *est
 	}
+	return 0
+}
+
+func (j *judging) withinLocked(s *seat, cost int64) bool {
+	c := &j.run.cfg.Evaluate
+	return (c.BudgetCalls == 0 || j.calls < c.BudgetCalls) && (c.BudgetUSD == 0 || !s.priced || j.spent+cost <= int64(c.BudgetUSD*1e6))
+}
+
+// affordable says whether a call could be made now. Only reserve decides.
+func (j *judging) affordable(s *seat, req *judge.Request) bool {
+	cost := estimate(s, req)
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if c.BudgetCalls > 0 && j.calls >= c.BudgetCalls || c.BudgetUSD > 0 && s.priced && j.spent+cost > int64(c.BudgetUSD*1e6) {
+	return j.withinLocked(s, cost)
+}
+
+// reserve counts a call against the budgets right before it is made, each attempt of a request and each repair for itself.
+func (j *judging) reserve(s *seat, req *judge.Request) (int64, bool) {
+	cost := estimate(s, req)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !j.withinLocked(s, cost) {
 		return 0, false
 	}
-	j.calls++ // the first attempt; settle counts further ones
+	j.calls++
 	j.spent += cost
 	return cost, true
 }
 
-// settle replaces what was reserved by what an attempt cost.
-func (j *judging) settle(s *seat, a model.Attempt, reserved *int64) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if a.Number > 1 {
-		j.calls++
-	}
-	if cost := microUSD(s.price, s.priced, a.Usage); cost != nil {
-		j.spent += *cost - *reserved
-		*reserved = 0
-	}
-}
-
-func (j *judging) release(reserved int64) {
+// settle replaces what was reserved for an attempt by what it cost. One that failed before it was counted cost nothing.
+func (j *judging) settle(s *seat, a model.Attempt, reserved int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.spent -= reserved
+	if cost := microUSD(s.price, s.priced, a.Usage); cost != nil {
+		j.spent += *cost
+	}
 }

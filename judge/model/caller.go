@@ -87,7 +87,7 @@ func NewCaller(j judge.Judge, opts CallerOptions) *Caller {
 	}
 	return &Caller{
 		judge: j, opts: opts, requests: perMinute(opts.RequestsPerMinute), tokens: perMinute(opts.TokensPerMinute),
-		limit: float64(min(max(4, opts.Concurrency/4), opts.Concurrency)), slowStart: true, budget: float64(opts.RetryBudget),
+		limit: float64(min(max(4, opts.Concurrency/2), opts.Concurrency)), slowStart: true, budget: float64(opts.RetryBudget),
 	}
 }
 
@@ -105,13 +105,27 @@ func (c *Caller) Identity() judge.Identity { return c.judge.Identity() }
 // ErrStopped is wrapped by the errors of calls that were not made because an earlier one showed that none can succeed.
 var ErrStopped = errors.New("judging has stopped")
 
+// ErrNotAllowed is the error of a request of which may refused an attempt: see [Caller.Ask].
+var ErrNotAllowed = errors.New("the call is not allowed")
+
 // Do asks the judge and retries what can be retried. onAttempt, which may be nil, is told each attempt before Do goes on;
 // it runs on the caller's goroutine. The error is a *judge.CallError, or that of ctx.
 func (c *Caller) Do(ctx context.Context, req *judge.Request, onAttempt func(Attempt)) (judge.Reply, error) {
+	return c.Ask(ctx, req, nil, onAttempt)
+}
+
+// Ask is Do with a say in every attempt: right before each call, the first and those again, may is asked whether it is to be
+// made. Where it says no, nothing is sent and the error is [ErrNotAllowed]. may, which may be nil, is called once for each call
+// that is made.
+func (c *Caller) Ask(ctx context.Context, req *judge.Request, may func() bool, onAttempt func(Attempt)) (judge.Reply, error) {
 	deadline := c.opts.Clock.Now().Add(c.opts.Deadline)
 	for n := 1; ; n++ {
 		if err := c.acquire(ctx, req); err != nil {
 			return judge.Reply{}, err
+		}
+		if may != nil && !may() {
+			c.free()
+			return judge.Reply{}, ErrNotAllowed
 		}
 		a := c.attempt(ctx, req, n)
 		if onAttempt != nil {
@@ -342,7 +356,7 @@ func (c *Caller) growLocked(now time.Time, latency time.Duration) {
 			c.limit = most
 		}
 	case c.slowStart:
-		c.limit++
+		c.limit += 2
 	default:
 		c.limit += 1 / c.limit
 	}
