@@ -3,11 +3,14 @@ package pipeline_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"log/slog"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -77,6 +80,38 @@ func leakyArchive(t *testing.T, list []credential) string {
 	message := func(role, text string) string {
 		return marshal([]any{map[string]any{"role": role, "parts": []any{map[string]any{"type": "text", "content": text}}}})
 	}
+	// A secret that is cut in two is in two parts of a message, of a structured value, in two attributes, in two events.
+	value := func(s string) map[string]any { return map[string]any{"stringValue": s} }
+	part := func(s string) any { return map[string]any{"type": "text", "content": s} }
+	twoParts := func(role, before, text, after string) string {
+		half := len(text) / 2
+		return marshal([]any{map[string]any{"role": role, "parts": []any{part(before + text[:half]), part(text[half:] + after)}}})
+	}
+	structured := func(text string) map[string]any {
+		one := func(s string) any {
+			return map[string]any{"kvlistValue": map[string]any{"values": []any{map[string]any{"key": "text", "value": value(s)}}}}
+		}
+		return map[string]any{"key": "app.content", "value": map[string]any{"arrayValue": map[string]any{"values": []any{one("x " + text[:len(text)/2]), one(text[len(text)/2:] + " y")}}}}
+	}
+	deltas := func(text string) []any {
+		var out []any
+		for i, s := range []string{"so: " + text[:len(text)/2], text[len(text)/2:] + " ."} {
+			out = append(out, map[string]any{"name": "delta", "timeUnixNano": strconv.Itoa(1_795_000_000_000_000_000 + i), "attributes": []any{attr("content", s)}})
+		}
+		return out
+	}
+	// What holds it in a tool's result goes through many forms.
+	forms := []func(string) string{
+		func(s string) string { return "saved:\n" + s + "\n" },
+		func(s string) string { return base64.StdEncoding.EncodeToString([]byte("x: " + s + "\n")) },
+		func(s string) string { return "| name | value |\n|---|---|\n| x | " + s + " |\n" },
+		func(s string) string { return "data:\n  value: |\n    " + strings.ReplaceAll(s, "\n", "\n    ") + "\n" },
+		func(s string) string { return "<config><item>" + html.EscapeString(s) + "</item></config>" },
+		func(s string) string {
+			return marshal(map[string]string{"a": marshal(map[string]string{"b": marshal(map[string]string{"c": s})})})
+		},
+		func(s string) string { return "https://h.invalid/?q=" + url.QueryEscape(s) },
+	}
 	var spans []any
 	for i, c := range list {
 		span := func(n int, parent, name string, attributes ...any) {
@@ -88,9 +123,16 @@ func leakyArchive(t *testing.T, list []credential) string {
 		}
 		root := fmt.Sprintf("%012x%04x", 1000+i, 0)
 		span(0, "", "invoke_agent ops", attr("gen_ai.operation.name", "invoke_agent"), attr("gen_ai.agent.name", "ops"), attr("gen_ai.conversation.id", fmt.Sprint("leak-", i)),
-			attr("gen_ai.input.messages", message("user", fmt.Sprintf("case-%03d: please use %s now", i, c.text))), attr("gen_ai.output.messages", message("assistant", "I used "+c.text+" as asked.")))
+			attr("gen_ai.input.messages", message("user", fmt.Sprintf("case-%03d: please use %s now", i, c.text))), attr("gen_ai.output.messages", twoParts("assistant", "I used ", c.text, " as asked.")),
+			attr("gen_ai.prompt.0.content", "take "+c.text[:len(c.text)/2]), attr("gen_ai.prompt.1.content", c.text[len(c.text)/2:]+" now"), structured(c.text),
+			attr("param.name", "api_key"), attr("param.value", c.secret))
+		spans[len(spans)-1].(map[string]any)["events"] = deltas(c.text)
 		span(1, root, "execute_tool shell", attr("gen_ai.operation.name", "execute_tool"), attr("gen_ai.tool.name", "shell"), attr("gen_ai.tool.call.id", fmt.Sprint("call-", i)),
 			attr("gen_ai.tool.call.arguments", marshal(map[string]string{"command": "deploy '" + c.text + "'"})), attr("gen_ai.tool.call.result", "saved:\n"+c.text+"\n"))
+		for n, form := range forms {
+			span(2+n, root, "execute_tool shell", attr("gen_ai.operation.name", "execute_tool"), attr("gen_ai.tool.name", "shell"), attr("gen_ai.tool.call.id", fmt.Sprint("call-", i, "-", n)),
+				attr("gen_ai.tool.call.arguments", `{"command":"show"}`), attr("gen_ai.tool.call.result", form(c.text)))
+		}
 	}
 	doc := map[string]any{"resourceSpans": []any{map[string]any{
 		"resource":   map[string]any{"attributes": []any{attr("service.name", "leaky")}},
@@ -232,6 +274,16 @@ func TestCredentialsReachNothing(t *testing.T) {
 		quoted, err := json.Marshal(c.secret)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if rest := c.secret[len(c.secret)/2:]; len(rest) >= 10 {
+			if srv.Saw(rest) {
+				t.Errorf("%s: the judge was sent half of it", c.id)
+			}
+			for name, text := range files {
+				if strings.Contains(text, rest) {
+					t.Errorf("%s: half of it is in %s", c.id, name)
+				}
+			}
 		}
 		for name, text := range files {
 			if strings.Contains(text, c.secret) || strings.Contains(text, strings.Trim(string(quoted), `"`)) {

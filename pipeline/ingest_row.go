@@ -36,9 +36,9 @@ func (m *rowMaker) row(rec *otlp.Record, index int64) (schema.Span, convention.R
 	if rec.Resource != m.resource || rec.Resource == nil {
 		m.setResource(rec.Resource)
 	}
-	attrs := m.maskAttributes(rec.Attributes)
-	events := m.maskEvents(rec.Events)
-	body := m.maskValue("body", rec.Body)
+	attrs := m.maskAttributes(m.joinAttributes(rec.Attributes))
+	events := m.maskEvents(m.joinEvents(rec.Events))
+	body := m.maskValue("body", m.joinValues(rec.Body))
 	row := schema.Span{
 		Tenant: m.tenant, Signal: "span",
 		TraceID: rec.TraceID, SpanID: rec.SpanID, ParentSpanID: rec.ParentSpanID,
@@ -120,7 +120,7 @@ func (m *rowMaker) maskAttributes(kvs []otlp.KeyValue) []otlp.KeyValue {
 		kv := &kvs[i]
 		key, val, same := m.text(kv.Key), kv.Value, true
 		if kind := val.Kind(); kind >= otlp.KindBytes || kind == otlp.KindString {
-			val, same = m.masked(kv.Key, val)
+			val, same = m.masked(m.pairedKey(kvs, i), val)
 		}
 		if same && key == kv.Key {
 			continue

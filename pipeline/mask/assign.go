@@ -328,7 +328,7 @@ func (sc *scanner) authorization(b beside) int {
 
 // schemeEnd returns the length of an authentication scheme and the blanks after it, or 0.
 func schemeEnd(v string) int {
-	for _, scheme := range []string{"bearer", "basic", "token", "digest", "negotiate", "apikey", "api-key", "aws4-hmac-sha256", "hawk", "oauth", "ntlm", "splunk", "sso-key", "key"} {
+	for _, scheme := range []string{"bearer", "basic", "token", "digest", "negotiate", "apikey", "api-key", "api-token", "aws4-hmac-sha256", "hawk", "oauth", "ntlm", "splunk", "sso-key", "key"} {
 		if hasFold(v, 0, scheme) {
 			if i := runEnd(v, len(scheme), cSpace); i > len(scheme) {
 				return i

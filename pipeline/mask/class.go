@@ -17,6 +17,7 @@ const (
 	cBase64    // letters, digits, - _ + /
 	cSep       // may follow a name that has a value
 	cRun       // characters of tokens and URLs
+	cKey       // letters, digits, - _ = .
 	cAlpha     = cUpper | cLower
 	cAlnum     = cAlpha | cDigit
 	cURLSafe   = cAlnum | cDash
@@ -50,6 +51,7 @@ func classTable() (t [256]uint16) {
 	mark(upper+lower+digit+"+/=_.~:-", cTok)
 	mark("\"'`=:,>*]\\\r\n", cSep)
 	mark(upper+lower+digit+"+/=_.~:-&?%@", cRun)
+	mark(upper+lower+digit+"-_=.", cKey)
 	for c := byte(1); c < 0x80; c++ {
 		if c != '\\' && c != '%' && c != '&' && c != esc {
 			t[c] |= cPlain

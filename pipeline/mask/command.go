@@ -146,6 +146,8 @@ func nextWord(s string, i int) (from, to, next int) {
 			i++
 		case s[i] == '\\' && i+1 < len(s) && s[i+1] == '\n':
 			i += 2
+		case s[i] == '\n' && is(byteAt(s, i+1), cSpace) && byteAt(s, runEnd(s, i+1, cSpace)) == '-': // the lines of a script
+			i++
 		default:
 			goto begin
 		}

@@ -88,6 +88,14 @@ func split(key string) (w words) {
 // a token_count and max_tokens are no secrets.
 func classify(key string) class {
 	end := len(key)
+	for k := end - 3; k > 2 && k >= end-11; k-- {
+		if key[k] == '_' || key[k] == '-' || key[k] == '.' {
+			if whichOne(key[k+1:]) {
+				end = k // API_KEY_PROD, SECRET_KEY_BASE
+			}
+			break
+		}
+	}
 	for end > 0 && !is(key[end-1], cAlpha) {
 		end--
 	}
@@ -132,6 +140,15 @@ func classify(key string) class {
 		return classToken
 	}
 	return classNone
+}
+
+// whichOne reports words behind the name of a secret that say which of several it is.
+func whichOne(word string) bool {
+	switch len(word) {
+	case 2, 3, 4, 5, 6, 7, 10:
+		return oneOf(strings.ToLower(word), "prod", "production", "staging", "stage", "dev", "live", "base", "old", "primary", "backup", "main", "v1", "v2")
+	}
+	return false
 }
 
 // tailOfSecret is the quick first look at the last three letters of a key.

@@ -24,6 +24,7 @@ type Masker struct {
 	tokens   []token
 	params   []urlParameter
 	programs []program
+	vendors  []vendor
 	filter   *prefilter
 	version  string
 }
@@ -38,8 +39,9 @@ func New(opts Options) *Masker {
 		tokens:   tokens(),
 		params:   urlParameters(),
 		programs: programs(),
+		vendors:  vendorNames(),
 	}
-	m.filter = newPrefilter(anchors(m.tokens, m.params, m.programs))
+	m.filter = newPrefilter(anchors(m.tokens, m.params, m.programs, m.vendors))
 	h := sha256.New()
 	for _, t := range m.tokens {
 		fmt.Fprintf(h, "%s %s %d %d %t %d\n", t.kind, t.lit, t.body, t.min, t.glued, t.vet)
@@ -159,7 +161,7 @@ func (m *Masker) Joined(parts []string, c Counts) (out []string) {
 	}
 	var found []Kind
 	for range maxRounds {
-		spans := merge(m.find(nil, strings.Join(cur, ""), level{}))
+		spans := merge(m.rests(m.find(nil, strings.Join(cur, ""), level{}), cur))
 		if len(spans) == 0 {
 			next, kinds := m.each(cur)
 			if len(kinds) == 0 {

@@ -47,7 +47,7 @@ type anchor struct {
 
 // anchors lists everything that is looked for. Of each literal the three bytes that are rarest in English, code and
 // JSON lead to it.
-func anchors(tokens []token, params []urlParameter, programs []program) []anchor {
+func anchors(tokens []token, params []urlParameter, programs []program, vendors []vendor) []anchor {
 	list := []anchor{
 		{"sk-", false, 0, matchOpenAI, 0},
 		{"sk-ant-", false, 1, matchAnthropic, 0},
@@ -74,7 +74,7 @@ func anchors(tokens []token, params []urlParameter, programs []program) []anchor
 	for _, port := range []string{"5432", "5433", "5439", "6432", "26257"} {
 		list = append(list, anchor{":" + port + ":", false, 1, matchPgpass, 0})
 	}
-	for _, c := range "0123456789abcdef" {
+	for _, c := range "0123456789abcdefABCDEF" {
 		list = append(list, anchor{"SK" + string(c), false, 0, matchTwilio, 0})
 		if c <= '9' {
 			list = append(list, anchor{string(c) + "Q~", false, 0, matchEntra, 0})
@@ -98,7 +98,7 @@ func anchors(tokens []token, params []urlParameter, programs []program) []anchor
 	for i, p := range programs {
 		list = append(list, anchor{p.lit, false, p.off, matchProgram, i})
 	}
-	for i, v := range vendorNames() {
+	for i, v := range vendors {
 		list = append(list, anchor{v.lit, true, v.off, matchVendor, i})
 	}
 	return list
@@ -258,7 +258,7 @@ func (sc *scanner) look(a *anchor, at int) int {
 	case matchAround:
 		return around(sc, at)
 	case matchVendor:
-		return vendorValue(sc, at)
+		return sc.m.vendors[a.index].match(sc, at)
 	default:
 		return sc.m.params[a.index].match(sc, at)
 	}

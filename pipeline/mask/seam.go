@@ -24,6 +24,9 @@ type seams struct {
 
 func (b *seams) reset() { b.run, b.pem = b.run[:0], false }
 
+// TextKey reports whether a key holds the text of a message or a part of it, over which a secret may be cut: see [Masker.Joined].
+func TextKey(key string) bool { return textLike(key) }
+
 // textLike reports keys that hold the texts of messages, whole or in deltas.
 func textLike(key string) bool {
 	return oneOf(key, "content", "text", "delta", "thinking", "reasoning", "message", "output_text", "completion", "partial_json", "input", "output")
@@ -97,6 +100,44 @@ func head(s string, n int) string {
 		to++
 	}
 	return s[:to]
+}
+
+// rests appends what goes on behind a marker that ends a part: there a token was cut, and masked when it came alone.
+func (m *Masker) rests(dst []span, parts []string) []span {
+	at := 0
+	for i, p := range parts {
+		if i > 0 && len(p) >= tailMin && strings.HasSuffix(parts[i-1], "]") {
+			before := parts[i-1]
+			k := max(0, strings.LastIndex(before, markerOpen))
+			n, kind := markerAt(before[k:])
+			if end := runEnd(p, 0, cURLSafe); n > 0 && n == len(before)-k && end >= tailMin && !wordy(p[:end]) {
+				s := m.span(p, 0, end, kind)
+				s.start, s.end = at, at+end
+				dst = append(dst, s)
+			}
+		}
+		at += len(p)
+	}
+	return dst
+}
+
+// wordy reports a run that a sentence may begin with: letters of one case but for the first one, in which vowels are not far.
+func wordy(v string) bool {
+	mute := 0
+	for i := range len(v) {
+		switch {
+		case is(v[i], cDigit), i > 0 && is(v[i], cUpper):
+			return false
+		case strings.IndexByte("aeiouy-_", lower(v[i])) >= 0:
+			mute = 0
+		default:
+			mute++
+		}
+		if mute > 5 {
+			return false
+		}
+	}
+	return true
 }
 
 // across finds what begins in the texts before p and ends in p.

@@ -58,7 +58,7 @@ func tokens() []token {
 		{SlackToken, "xapp-", 0, cURLSafe, 20, false, vetSlackApp},
 		{OpenRouterKey, "sk-or-", 3, cURLSafe, 20, false, vetNone},
 		{BedrockAPIKey, "ABSK", 1, cAlnum | cStd, 60, false, vetNone},
-		{BedrockAPIKey, "bedrock-api-key-", 6, cAlnum | cStd, 40, true, vetNone},
+		{BedrockAPIKey, "bedrock-api-key-", 6, cAlnum | cStd, 24, true, vetNone},
 		{GoogleAPIKey, "AIza", 0, cURLSafe, 35, true, vetNone},
 		{GoogleOAuthToken, "ya29.", 1, cURLSafe, 20, false, vetNone},
 		{NPMToken, "npm_", 1, cAlnum, 36, false, vetMixed},
@@ -77,7 +77,7 @@ func tokens() []token {
 		list = append(list, token{GitLabToken, "gl" + c + "-", 0, cURLSafe, 20, false, vetMixed})
 	}
 	for _, c := range []string{"a", "b", "c", "d", "e", "o", "p", "r", "s"} {
-		list = append(list, token{SlackToken, "xox" + c + "-", 0, cAlnum | cDash, 10, true, vetNone},
+		list = append(list, token{SlackToken, "xox" + c + "-", 0, cAlnum | cDash, 8, true, vetNone},
 			token{SlackToken, "xox" + c + ".", 0, cAlnum | cDash, 10, true, vetNone})
 	}
 	for _, c := range []string{"api", "admin", "sid", "oat", "ort"} {
@@ -233,6 +233,9 @@ func sendGrid(sc *scanner, at int) int {
 		if end-dot > 16 || sc.cut(end) {
 			return sc.add(at, end, SendGridKey)
 		}
+	}
+	if end := runEnd(s, body, cKey); end-body >= 66 {
+		return sc.add(at, end, SendGridKey)
 	}
 	if n := dot - body; n >= tailMin && sc.cut(dot) && upperOrDigits(s[body:dot]) {
 		return sc.add(at, dot, SendGridKey)

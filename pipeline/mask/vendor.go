@@ -17,7 +17,7 @@ func vendorNames() []vendor {
 	for _, v := range strings.Fields(`adafruit adobe airtable algolia alibaba asana atlassian confluence jira beamer bitbucket bittrex meraki cloudflare
 		codecov cohere co_api_key coinbase confluent contentful contribsys datadog discord droneci dropbox etsy facebook fastly finicity finnhub flickr
 		freshbooks gitter gocardless heroku hubspot intercom jfrog artifactory bintray xray kraken kucoin launchdarkly linear linkedin linked_in linked-in
-		lob_ looker mailchimp mailgun mapbox mattermost messagebird message-bird message_bird netlify new-relic newrelic new_relic nytimes newyorktimes
+		lob_ looker mailchimp mailgun mapbox mattermost messagebird message-bird message_bird netlify new-york-times, new-york-times new-relic newrelic new_relic nytimes newyorktimes
 		okta plaid privateai private_ai private-ai rapidapi sendbird sentry snyk sonar sourcegraph squarespace sumo telegr travis twitch twitter typeform
 		yandex zendesk`) {
 		list = append(list, vendor{v, rarest(v)})
@@ -45,60 +45,91 @@ func rarest(lit string) (off int) {
 	return off
 }
 
-// vendorValue takes the random string beside a name that holds the name of a service; at is where that begins.
-func vendorValue(sc *scanner, at int) int {
+// match takes the random string beside a name that holds the name of a service; at is where that begins.
+func (v *vendor) match(sc *scanner, at int) int {
 	s := sc.s
 	if sc.tokensOnly {
 		return 0
 	}
-	lo := runStart(s, at, cName, maxName)
-	if lo > 0 && sc.escaped(lo) {
-		lo++
+	from := vendorSign(s, at+len(v.lit))
+	if from == 0 {
+		return 0
 	}
-	hi := runEnd(s[:min(len(s), at+maxName)], at, cName)
-	for range 3 { // twitter api key = …
-		k := runEnd(s, hi, cSpace)
-		end := runEnd(s[:min(len(s), k+20)], k, cAlnum)
-		if k == hi || end == k || end-at > 40 {
-			break
-		}
-		hi = end
+	end := from
+	for end < len(s) && end-from < maxRandom && (is(s[end], cRun) && s[end] != '&') {
+		end++
 	}
-	if hi > lo && hi < len(s) && (is(s[hi], cSep) || is(s[hi], cSpace)) {
-		near := scanner{m: sc.m, s: s[:min(len(s), hi+maxRandom+maxName)]}
-		if b, ok := near.valueBeside(lo, hi); ok {
-			end := near.valueEnd(b)
-			v := s[b.start:max(b.start, end)]
-			if random(v) || uuid(v) || strings.Contains(s[lo:hi], "CONTRIBSYS") && len(v) == 17 {
-				return sc.take(b.start, end, ServiceToken)
-			}
-		}
+	if value := s[from:end]; random(value) || uuid(value) || v.lit == "contribsys" && len(value) == 17 && value[8] == ':' {
+		return sc.take(from, end, ServiceToken)
 	}
 	return 0
 }
 
-// random reports a string that nobody chose: letters and digits change places as often as only chance makes them.
+// vendorSign returns where the value begins that belongs to the name of a service which ends at at, or 0: a few words may come between
+// the name and the sign between the two.
+func vendorSign(s string, at int) int {
+	i, limit := at, min(len(s), at+maxName)
+	for i < limit && is(s[i], cName|cSpace) {
+		i++
+	}
+	for n := 0; n < 3 && i < len(s) && (s[i] <= ' ' || isQuote(s[i]) || s[i] == '\\'); n++ {
+		i++
+	}
+	sign := i
+	for i < len(s) && i-sign < 4 && strings.IndexByte("=:>|?,", s[i]) >= 0 {
+		i++
+	}
+	if i == sign || i-sign == 1 && (s[sign] == '|' || s[sign] == '?') {
+		return 0
+	}
+	for n := 0; n < 5 && i < len(s) && (s[i] <= ' ' || isQuote(s[i]) || s[i] == '=' || s[i] == '\\'); n++ {
+		i++
+	}
+	if i >= len(s) {
+		return 0
+	}
+	return i
+}
+
+// random reports a string that nobody chose: letters and digits, or capitals, change places as often as only chance makes them,
+// or letters follow each other that no word has.
 func random(v string) bool {
 	if len(v) < 14 || len(v) > maxRandom || strings.Contains(v, "://") {
 		return false
 	}
-	changes, letters, figures := 0, 0, 0
+	changes, capitals, letters, figures, mute, longest := 0, 0, 0, 0, 0, 0
 	for i := range len(v) {
-		switch c := v[i]; {
+		c, before := v[i], byte(0)
+		if i > 0 {
+			before = v[i-1]
+		}
+		mute++
+		switch {
 		case is(c, cDigit):
 			figures++
-			changes += b2i(i > 0 && is(v[i-1], cAlpha))
+			mute = 0
+			changes += b2i(is(before, cAlpha))
 		case is(c, cAlpha):
 			letters++
-			changes += b2i(i > 0 && is(v[i-1], cDigit))
+			changes += b2i(is(before, cDigit))
+			capitals += b2i(is(c, cUpper) != is(before, cUpper) && is(before, cAlpha))
+			if strings.IndexByte("aeiouy", lower(c)) >= 0 {
+				mute = 0
+			}
 		case !is(c, cAnyBase64) && strings.IndexByte("=.:%|", c) < 0:
 			return false
+		default:
+			mute = 0
 		}
+		longest = max(longest, mute)
 	}
-	if letters == 0 {
+	switch {
+	case letters == 0:
 		return figures == len(v) && (figures == 16 || figures == 18) // ids of applications
+	case changes >= 2:
+		return changes >= 3 && changes*16 >= len(v) || figures > 1 || longest > 3 || capitals > 2
 	}
-	return changes >= 3 && changes*16 >= len(v) || len(v) >= 32 && mix(v)&cAlnum == cAlnum && changes*24 >= len(v)
+	return longest > 5 || longest > 4 && (figures > 0 || len(v) >= 20) || figures > 0 && capitals > 3 || figures > 11 && changes > 0 && strings.IndexByte(v, '.') < 0
 }
 
 // uuid reports a string of the form 8-4-4-4-12.
@@ -124,14 +155,16 @@ func serviceTokens() []token {
 	}
 	add(cAlnum, 16, "sm_aat_", "sm_pat_", "sm_sat_")
 	add(cAlnum, 20, "LTAI")
-	add(cAlnum, 36, "pnu_", "ntn_", "p8e-")
+	add(cAlnum, 32, "p8e-")
+	add(cAlnum, 36, "pnu_", "ntn_")
 	add(cAlnum, 38, "4b1d")
 	add(cAlnum, 40, "dp.pt.", "dp.st.", "dp.ct.", "dp.sa.", "lin_api_", "lin_oauth_", "pplx-")
 	add(cAlnum, 54, "EZAK", "EZTK", "cmVmd", "AKCp", "CLOJARS_", "clojars_", "rdme_")
 	add(cAlnum, 70, "eyJrIjoi", "EAAM", "EAAC")
 	add(cAlnum|cStd, 32, "glc_")
 	add(cAlnum|cStd, 100, "fm1a_", "fm1r_", "fm2_", "ops_eyJ")
-	add(cAlnum|cStd|cDash, 50, "sntrys_")
+	add(cAlnum|cStd|cDash|cKey, 50, "sntrys_")
+	add(cHexUp, 31, "live_", "test_", "live_pub_", "test_pub_")
 	add(cHexUp, 32, "shpat_", "shpca_", "shppa_", "shpss_")
 	add(cHexUp, 40, "pul-", "shippo_live_", "shippo_test_", "rubygems_", "doo_v1_", "dop_v1_", "dor_v1_", "sntryu_")
 	add(cHexUp|cDash, 58, "PMAK-")
@@ -141,12 +174,14 @@ func serviceTokens() []token {
 	add(cURLSafe, 12, "FLWSECK_TEST-", "FLWPUBK_TEST-")
 	add(cURLSafe, 19, "NRJS-", "NRII-", "NRAK-")
 	add(cURLSafe, 22, "sq0atp-", "sq0csp-")
-	add(cURLSafe, 35, "AQVN", "glsa_", "squ_", "sqp_", "sqa_", "sgp_", "tfp_", "sha256~", "fo1_", "tk-us-", "duffel_test_", "duffel_live_")
-	add(cURLSafe, 56, "HRKU-", "fio-u-", "s-s4t2ud-", "s-s4t2af-", "xkeysib-", "ATATT3", "ATCTT3")
-	add(cName, 32, "pscale_tkn_", "pscale_oauth_", "pscale_pw_", "dt0c01.", "dt0s01.")
+	add(cURLSafe, 35, "AQVN", "glsa_", "squ_", "sqp_", "sqa_", "sgp_", "tfp_", "sha256~", "fo1_", "tk-us-")
+	add(cURLSafe, 56, "HRKU-", "s-s4t2ud-", "s-s4t2af-", "xkeysib-")
+	add(cKey, 32, "duffel_test_", "duffel_live_", "fio-u-", "dnkey-", "ATATT3", "ATCTT3",
+		"pscale_tkn_", "pscale_oauth_", "pscale_pw_", "dt0c01.", "dt0s01.")
 	list = append(list,
 		token{ServiceToken, "ico-", 0, cAlnum, 32, false, vetWhole},
-		token{ServiceToken, "EAAA", 0, cURLSafe, 40, false, vetWhole},
+		token{ServiceToken, "EAAA", 0, cURLSafe, 22, false, vetWhole},
+		token{Cookie, "_gitlab_session=", 1, cAlnum, 32, true, vetNone},
 		token{GitLabToken, "glffct-", 2, cURLSafe, 20, false, vetNone},
 		token{GitLabToken, "GR1348941", 4, cURLSafe, 20, false, vetNone},
 		token{AWSAccessKeyID, "A3T", 0, cUpper | cDigit, 17, false, vetNone})
@@ -174,7 +209,7 @@ func around(sc *scanner, at int) int {
 	for end < len(s) && end-at < 200 && is(s[end], cTok) && s[end] != ':' {
 		end++
 	}
-	if at-start < 6 || end-at < 4 || end-start < 40 || digits(s[start:end]) < 4 {
+	if at-start < 6 || end-at < 4 || end-start < 40 || digits(s[start:end]) < 2 {
 		return 0
 	}
 	return sc.add(start, end, ServiceToken)
