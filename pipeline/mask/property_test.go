@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -138,6 +139,15 @@ func TestMasker_Joined_Laws(t *testing.T) {
 	})
 }
 
+// processorTime is what this process has used of the processors: others on the machine do not count.
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
 // TestMasker_Linear feeds texts that make a careless matcher quadratic.
 func TestMasker_Linear(t *testing.T) {
 	m := mask.New(mask.Options{PII: true})
@@ -149,9 +159,9 @@ func TestMasker_Linear(t *testing.T) {
 		run := func(s string) time.Duration {
 			best := time.Hour
 			for range 2 {
-				start := time.Now()
+				start := processorTime()
 				m.String(s, nil)
-				best = min(best, time.Since(start))
+				best = min(best, processorTime()-start)
 			}
 			return best
 		}
