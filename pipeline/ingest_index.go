@@ -326,8 +326,11 @@ func (r *ingestRun) identOf(tenant, key string, rows []spilled) session.Ident {
 	for i := range rows {
 		s := &rows[i]
 		found := session.Ident{Key: key, ID: s.own.ID, Source: s.own.Source, Service: s.row.Service}
+		if s.own.Source == session.SourceTurn && session.Key(tenant, found.Service, found.ID) != key {
+			found.ID = "" // its trace was the session all the same
+		}
 		switch {
-		case s.own.ID != "":
+		case found.ID != "":
 		case s.row.TraceID != "":
 			found = session.Ident{Key: key, ID: s.row.TraceID, Source: session.SourceTrace}
 		default:

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/tracejury/tracejury/pipeline"
@@ -71,5 +72,23 @@ func TestIngestJoinsTurns(t *testing.T) {
 				t.Errorf("%+v", s)
 			}
 		}
+	}
+}
+
+// TestIngestNamesTraces keeps a trace's id as the session's where all of its records are model calls below a parent that never came.
+func TestIngestNamesTraces(t *testing.T) {
+	from, data := filepath.Join(t.TempDir(), "in"), filepath.Join(t.TempDir(), "lake")
+	for i, doc := range turnTraces(t) {
+		putFile(t, from, fmt.Sprintf("%d.json", i), strings.Replace(doc, `"spanId"`, `"parentSpanId":"00000000000000ff","spanId"`, 1))
+	}
+	mustIngest(t, config(t, from, data), pipeline.IngestOptions{})
+	sessions := rows[schema.Session](t, data, "sessions/")
+	for _, s := range sessions {
+		if s.SessionIDSource != "trace" || len(s.TraceIDs) != 1 || s.SessionID != s.TraceIDs[0] {
+			t.Errorf("%+v", s)
+		}
+	}
+	if len(sessions) != 4 {
+		t.Errorf("%d sessions", len(sessions))
 	}
 }

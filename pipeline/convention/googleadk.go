@@ -139,7 +139,7 @@ func adkResult(text string, known Outcome) (string, Outcome) {
 
 func adkTool(r *Record, t *teller) {
 	a := r.Attributes
-	if len(a) == 0 {
+	if len(a) == 0 || strings.Contains(toolName(r), "(merged tools)") {
 		return
 	}
 	call := &ToolCall{Source: SourceExecution, CallID: toolCallID(a), Tool: toolName(r)}

@@ -15,7 +15,8 @@ import (
 //
 // It is a function of one record, so that no search through other traces decides where a record belongs. Calls before the last
 // prompt do not count: examples in a prompt may hold the same ids in every conversation. So turns are not joined; what a turn's
-// first input repeats of those before it is marked as earlier.
+// first input repeats of those before it is marked as earlier. Below a parent a call does not count either: there the trace is
+// what holds a turn together.
 const SourceTurn = "tool_call"
 
 // minCallID is the shortest id of a call that is believed to be unique.
@@ -137,12 +138,11 @@ func class(c byte) byte {
 	return 2
 }
 
-// turn is the session of a trace in which no attribute carries an id: the turn of its earliest record that has one, of equally
-// early ones that nearest to the root.
+// turn is the session of a trace in which no attribute carries an id: the turn of its earliest root that has one.
 func (a *assigner) turn(own []Candidate) (carried, bool) {
 	best := -1
 	for i, c := range own {
-		if c.Source != SourceTurn {
+		if c.Source != SourceTurn || !a.isRoot(a.rows[i]) {
 			continue
 		}
 		if best < 0 || a.compareTurn(i, best, own) < 0 {
@@ -155,7 +155,15 @@ func (a *assigner) turn(own []Candidate) (carried, bool) {
 	return carried{own[best].ID, SourceTurn, a.rows[best].Service}, true
 }
 
+// isRoot says whether a record is the root of its trace, or was written in it.
+func (a *assigner) isRoot(r *schema.Span) bool {
+	if r.Signal != "log" {
+		return r.ParentSpanID == ""
+	}
+	parent, ok := a.parent[r.SpanID]
+	return ok && parent == ""
+}
+
 func (a *assigner) compareTurn(i, j int, own []Candidate) int {
-	return cmp.Or(cmp.Compare(a.rows[i].StartedUnixNano, a.rows[j].StartedUnixNano), cmp.Compare(a.depth[a.rows[i].SpanID], a.depth[a.rows[j].SpanID]),
-		cmp.Compare(own[i].ID, own[j].ID), cmp.Compare(a.rows[i].Service, a.rows[j].Service))
+	return cmp.Or(cmp.Compare(a.rows[i].StartedUnixNano, a.rows[j].StartedUnixNano), cmp.Compare(own[i].ID, own[j].ID), cmp.Compare(a.rows[i].Service, a.rows[j].Service))
 }

@@ -100,3 +100,18 @@ func TestTurnNeedsAnUnusedID(t *testing.T) {
 		t.Errorf("%d sessions under one id", len(got))
 	}
 }
+
+// TestTurnBelowAParent leaves a trace that an agent holds together as it is.
+func TestTurnBelowAParent(t *testing.T) {
+	m := newRows(t)
+	root := m.span("run", "", map[string]any{"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "a"}).SpanID
+	m.chat(root, []any{text("user", "Go.")}, []any{asks(callX, "bash", map[string]any{"command": "ls"})})
+	if s := sessionsOf(m.rows, Options{})[0].Session; s.SessionIDSource != SourceTrace || s.SessionID != m.trace {
+		t.Errorf("%s from %s", s.SessionID, s.SessionIDSource)
+	}
+	m = newRows(t)
+	m.chat("00000000000000ff", []any{text("user", "Go.")}, []any{asks(callX, "bash", map[string]any{"command": "ls"})})
+	if s := sessionsOf(m.rows, Options{})[0].Session; s.SessionIDSource != SourceTrace {
+		t.Errorf("with its parent missing: %s from %s", s.SessionID, s.SessionIDSource)
+	}
+}
