@@ -83,6 +83,9 @@ func Aggregate(ctx context.Context, cfg *Config, log *slog.Logger) (*AggregateSu
 	a := &aggregation{cfg: cfg, log: log, root: root, runs: runs, gates: gates}
 	run := worstPart(runs)
 	a.sum.RunID, a.sum.State = run.RunID, run.State
+	if cfg.Aggregate.Run == "latest" && !isOfEverything(&run) {
+		a.sum.Warnings = append(a.sum.Warnings, notOfEverything(&run))
+	}
 	log.Debug("aggregating", "run", run.RunID)
 	for _, part := range runs {
 		if err := a.add(ctx, part); err != nil {
@@ -184,7 +187,11 @@ func (a *aggregation) finish(ctx context.Context, run schema.Run) (*AggregateSum
 	if sum.Gates, err = checkGates(a.gates, sum.main, sum.level); err != nil {
 		return nil, err
 	}
-	if err := putRows(ctx, a.root.Store, schema.Aggregates, schema.Aggregates.RunKey(run.RunID), aggs); err != nil {
+	err = putRows(ctx, a.root.Store, schema.Aggregates, schema.Aggregates.RunKey(run.RunID), aggs)
+	if errors.Is(err, store.ErrDenied) { // whoever may only read still gets the numbers
+		sum.Warnings, err = append(sum.Warnings, "the table aggregates was not written: "+err.Error()), nil
+	}
+	if err != nil {
 		return nil, err
 	}
 	sum.Aggregates = aggs
@@ -288,58 +295,6 @@ func worstPart(runs []schema.Run) schema.Run {
 		}
 	}
 	return worst
-}
-
-// findRun finds the parts of a run by its id, or of the latest: highest date, then written last.
-func findRun(ctx context.Context, st store.Store, id string) ([]schema.Run, error) {
-	if id != "latest" {
-		rows, _, err := table.Read[schema.Run](ctx, st, schema.Runs.RunKey(id))
-		if err == nil && len(rows) == 0 {
-			err = unknownRun(ctx, st, id)
-		}
-		return rows, err
-	}
-	var newest store.Object
-	for obj, err := range st.List(ctx, schema.Runs.Name+"/", store.ListOptions{KeysOnly: true}) {
-		if err != nil {
-			return nil, fmt.Errorf("list runs: %w", err)
-		}
-		if d := strings.Compare(runDate(obj.Key), runDate(newest.Key)); d > 0 || d == 0 && !obj.Modified.Before(newest.Modified) {
-			newest = obj
-		}
-	}
-	if newest.Key == "" {
-		return nil, &ExitError{Code: ExitNoResult, Err: fmt.Errorf("%s holds no run", st.URI()), Hint: "run evaluate with the same --data first"}
-	}
-	rows, _, err := table.Read[schema.Run](ctx, st, newest.Key)
-	if err == nil && len(rows) == 0 {
-		err = fmt.Errorf("%s/%s holds no row", st.URI(), newest.Key)
-	}
-	return rows, err
-}
-
-func runDate(key string) string {
-	if m := runObject.FindStringSubmatch(key); m != nil {
-		return m[1]
-	}
-	return ""
-}
-
-func unknownRun(ctx context.Context, st store.Store, id string) error {
-	var ids []string
-	for obj, err := range st.List(ctx, schema.Runs.Name+"/", store.ListOptions{KeysOnly: true}) {
-		if err != nil {
-			return fmt.Errorf("list runs: %w", err)
-		}
-		if parts := strings.Split(obj.Key, "/"); len(parts) == 3 {
-			ids = append(ids, strings.TrimPrefix(parts[1], "run="))
-		}
-	}
-	err := &ExitError{Code: ExitUsage, Err: fmt.Errorf("%s holds no run %q", st.URI(), id)}
-	if len(ids) > 0 {
-		err.Hint = suggest(id, ids)
-	}
-	return err
 }
 
 // putRows writes a run table that is a function of its input: an object that holds the same bytes is left alone.

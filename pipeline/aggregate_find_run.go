@@ -1,0 +1,129 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tracejury/tracejury/pipeline/store"
+	"github.com/tracejury/tracejury/pipeline/table"
+	"github.com/tracejury/tracejury/schema"
+)
+
+// labelPrefix begins the name of a run that is looked for by its label.
+const labelPrefix = "label:"
+
+// findRun finds the parts of a run by its id, by its label (label:NAME, the newest that has it), or of the latest: highest date, then
+// written last. Of the runs of that date latest prefers those of everything, without a filter and without a label: an ad hoc run in the
+// afternoon is not the night's.
+func findRun(ctx context.Context, st store.Store, id string) ([]schema.Run, error) {
+	label, byLabel := strings.CutPrefix(id, labelPrefix)
+	if id != "latest" && !byLabel {
+		rows, _, err := table.Read[schema.Run](ctx, st, schema.Runs.RunKey(id))
+		if err == nil && len(rows) == 0 {
+			err = unknownRun(ctx, st, id)
+		}
+		return rows, err
+	}
+	objects, err := runObjects(ctx, st)
+	if err != nil {
+		return nil, err
+	}
+	var fallback []schema.Run
+	var labels []string
+	for _, obj := range objects {
+		if !byLabel && fallback != nil && runDate(obj.Key) != runDay(fallback[0].RunID) {
+			break
+		}
+		rows, _, err := table.Read[schema.Run](ctx, st, obj.Key)
+		switch {
+		case err != nil:
+			return nil, err
+		case len(rows) == 0:
+			return nil, fmt.Errorf("%s/%s holds no row", st.URI(), obj.Key)
+		case byLabel && rows[0].Label == label, !byLabel && isOfEverything(&rows[0]):
+			return rows, nil
+		case fallback == nil:
+			fallback = rows
+		}
+		if l := rows[0].Label; l != "" && !slices.Contains(labels, labelPrefix+l) {
+			labels = append(labels, labelPrefix+l)
+		}
+	}
+	if byLabel {
+		return nil, noLabel(st, id, labels)
+	}
+	return fallback, nil
+}
+
+func noLabel(st store.Store, id string, labels []string) error {
+	err := &ExitError{Code: ExitUsage, Err: fmt.Errorf("%s holds no run with %q", st.URI(), id)}
+	if len(labels) > 0 {
+		err.Hint = suggest(id, labels)
+	}
+	return err
+}
+
+func isOfEverything(r *schema.Run) bool {
+	return r.Label == "" && r.FilterService == "" && r.FilterAgent == ""
+}
+
+// runObjects are the objects of runs, the highest date first and of a date the one that was written last.
+func runObjects(ctx context.Context, st store.Store) ([]store.Object, error) {
+	var out []store.Object
+	for obj, err := range st.List(ctx, schema.Runs.Name+"/", store.ListOptions{KeysOnly: true}) {
+		if err != nil {
+			return nil, fmt.Errorf("list runs: %w", err)
+		}
+		out = append(out, obj)
+	}
+	if len(out) == 0 {
+		return nil, &ExitError{Code: ExitNoResult, Err: fmt.Errorf("%s holds no run", st.URI()), Hint: "run evaluate with the same --data first"}
+	}
+	slices.SortStableFunc(out, func(a, b store.Object) int {
+		if d := strings.Compare(runDate(b.Key), runDate(a.Key)); d != 0 {
+			return d
+		}
+		if d := b.Modified.Compare(a.Modified); d != 0 {
+			return d
+		}
+		return strings.Compare(b.Key, a.Key) // as the listing has it last
+	})
+	return out, nil
+}
+
+func runDate(key string) string {
+	if m := runObject.FindStringSubmatch(key); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+func unknownRun(ctx context.Context, st store.Store, id string) error {
+	var ids []string
+	for obj, err := range st.List(ctx, schema.Runs.Name+"/", store.ListOptions{KeysOnly: true}) {
+		if err != nil {
+			return fmt.Errorf("list runs: %w", err)
+		}
+		if parts := strings.Split(obj.Key, "/"); len(parts) == 3 {
+			ids = append(ids, strings.TrimPrefix(parts[1], "run="))
+		}
+	}
+	err := &ExitError{Code: ExitUsage, Err: fmt.Errorf("%s holds no run %q", st.URI(), id)}
+	if len(ids) > 0 {
+		err.Hint = suggest(id, ids)
+	}
+	return err
+}
+
+// notOfEverything says plainly what latest took, where it is not a run of everything.
+func notOfEverything(r *schema.Run) string {
+	var parts []string
+	for _, p := range [][2]string{{"label", r.Label}, {"service", r.FilterService}, {"agent", r.FilterAgent}} {
+		if p[1] != "" {
+			parts = append(parts, p[0]+" "+printable(p[1], 64))
+		}
+	}
+	return fmt.Sprintf("latest is run %s, which is not of everything (%s): the newest date has no other", r.RunID, strings.Join(parts, ", "))
+}
