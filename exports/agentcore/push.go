@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/bedrockagentcorecontrol"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go"
 
@@ -37,17 +38,18 @@ type pusher struct {
 	box     *exports.Outbox
 	control *bedrockagentcorecontrol.Client
 	logs    *cloudwatchlogs.Client
+	objects *s3.Client
 	prefix  string // of ledger ids: the account and region that they are of
 }
 
-// Push implements exports.Pusher: it creates or updates the evaluator, and puts the graded sessions into CloudWatch Logs, one
+// Push implements exports.Pusher: it creates or updates the evaluator and the datasets of tasks, and puts the graded sessions into CloudWatch Logs, one
 // log group a service.
 func (t Target) Push(ctx context.Context, files fs.FS, box *exports.Outbox) error {
 	p, err := t.connect(ctx, box)
 	if err != nil {
 		return box.Fail(exports.Result{Target: t.Name(), Kind: "account", Name: "aws"}, err)
 	}
-	return errors.Join(p.pushEvaluator(ctx, files), p.pushSessions(ctx, files))
+	return errors.Join(p.pushEvaluator(ctx, files), p.pushDatasets(ctx, files), p.pushSessions(ctx, files))
 }
 
 func (t Target) connect(ctx context.Context, box *exports.Outbox) (*pusher, error) {
@@ -73,6 +75,9 @@ func (t Target) connect(ctx context.Context, box *exports.Outbox) (*pusher, erro
 	})
 	p.logs = cloudwatchlogs.NewFromConfig(cfg, func(o *cloudwatchlogs.Options) {
 		o.HTTPClient, o.Retryer = box.Client(logsRate, dryAnswer), aws.NopRetryer{}
+	})
+	p.objects = s3.NewFromConfig(cfg, func(o *s3.Options) {
+		o.HTTPClient, o.Retryer, o.UsePathStyle = box.Client(controlRate, dryAnswer), aws.NopRetryer{}, o.BaseEndpoint != nil
 	})
 	account := "dry-run"
 	if !box.DryRun {
@@ -190,12 +195,19 @@ func token(kind string, parts ...string) string {
 
 // dryAnswer answers as the services do when all is well and nothing is there yet.
 func dryAnswer(r *http.Request, body []byte) (int, string) {
+	const dataset = `{"datasetId":"dry_run-0000000000","status":"ACTIVE","draftStatus":"MODIFIED","createdAt":0,"updatedAt":0}`
 	const evaluator = `{"evaluatorArn":"arn:aws:bedrock-agentcore:eu-central-1:000000000000:evaluator/dry_run-0000000000","evaluatorId":"dry_run-0000000000","createdAt":0,"updatedAt":0,"status":"ACTIVE"}`
 	switch target := r.Header.Get("X-Amz-Target"); {
 	case strings.HasSuffix(target, ".GetLogEvents"):
 		return http.StatusOK, `{"events":[],"nextForwardToken":"f/0"}`
 	case target != "":
 		return http.StatusOK, `{}`
+	case r.Method == http.MethodPut && r.URL.Query().Get("x-id") == "PutObject":
+		return http.StatusOK, ""
+	case strings.HasSuffix(r.URL.Path, "/examples"):
+		return http.StatusOK, `{"examples":[]}`
+	case strings.HasPrefix(r.URL.Path, "/datasets"):
+		return http.StatusAccepted, dataset
 	}
 	return http.StatusAccepted, evaluator
 }

@@ -29,7 +29,7 @@ const (
 	secretKey = "platformtest/secret"
 )
 
-// AWS is AgentCore's control plane, CloudWatch Logs and STS.
+// AWS is AgentCore's control plane, CloudWatch Logs, S3 and STS.
 type AWS struct {
 	Server
 	// Now is the service's clock. PollsToActive is how often an evaluator is asked for before it is ready; Lag is how often log
@@ -40,7 +40,9 @@ type AWS struct {
 	PageSize      int
 	Evaluators    map[string]*Evaluator // by id
 	Groups        map[string]map[string][]LogEvent
-	Deny          map[string]bool // log groups that may not be written
+	Datasets      map[string]*AWSDataset // by id
+	Objects       map[string][]byte      // of S3, by bucket/key
+	Deny          map[string]bool        // log groups and buckets that may not be written
 
 	tokens map[string]string // client token to evaluator id
 	unseen map[string]int    // stream to reads left until its events are seen
@@ -64,7 +66,7 @@ type LogEvent struct {
 
 // NewAWS starts the server.
 func NewAWS(t testing.TB, now time.Time) *AWS {
-	s := &AWS{Now: now, PollsToActive: 2, PageSize: 2, Evaluators: map[string]*Evaluator{}, Groups: map[string]map[string][]LogEvent{}, Deny: map[string]bool{},
+	s := &AWS{Now: now, PollsToActive: 2, PageSize: 2, Evaluators: map[string]*Evaluator{}, Groups: map[string]map[string][]LogEvent{}, Deny: map[string]bool{}, Datasets: map[string]*AWSDataset{}, Objects: map[string][]byte{},
 		tokens: map[string]string{}, unseen: map[string]int{}}
 	s.start(t, func(status int, message string) (int, any) {
 		code := "InternalServerException"
@@ -101,6 +103,8 @@ func (s *AWS) handle(r *http.Request, body []byte) (int, any, http.Header) {
 		service = "logs"
 	case r.URL.Path == "/" && strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded"):
 		service = "sts"
+	case r.Header.Get("X-Amz-Content-Sha256") != "":
+		service = "s3"
 	}
 	if err := checkSignature(r, body, service); err != nil {
 		return refuse(http.StatusForbidden, "AccessDeniedException", "%v", err)
@@ -115,6 +119,12 @@ func (s *AWS) handle(r *http.Request, body []byte) (int, any, http.Header) {
 		}
 		return http.StatusOK, `<GetCallerIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><GetCallerIdentityResult><Arn>arn:aws:iam::` + AccountID +
 			`:user/test</Arn><UserId>u</UserId><Account>` + AccountID + `</Account></GetCallerIdentityResult></GetCallerIdentityResponse>`, http.Header{"Content-Type": {"text/xml"}}
+	}
+	if service == "s3" {
+		return s.putObject(r, body)
+	}
+	if r.URL.Path == "/datasets" || strings.HasPrefix(r.URL.Path, "/datasets/") {
+		return s.datasets(r, body)
 	}
 	return s.control(r, body)
 }
@@ -150,7 +160,8 @@ func checkSignature(r *http.Request, body []byte, service string) error {
 		}
 	}
 	sum := sha256.Sum256(body)
-	if err := v4.NewSigner().SignHTTP(r.Context(), aws.Credentials{AccessKeyID: accessKey, SecretAccessKey: secretKey}, again, hex.EncodeToString(sum[:]), service, Region, at); err != nil {
+	signer := v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = service == "s3" })
+	if err := signer.SignHTTP(r.Context(), aws.Credentials{AccessKeyID: accessKey, SecretAccessKey: secretKey}, again, hex.EncodeToString(sum[:]), service, Region, at); err != nil {
 		return err
 	}
 	if again.Header.Get("Authorization") != r.Header.Get("Authorization") {
