@@ -129,7 +129,7 @@ func (s *AWS) handle(r *http.Request, body []byte) (int, any, http.Header) {
 	return s.control(r, body)
 }
 
-var authorization = regexp.MustCompile(`^AWS4-HMAC-SHA256 Credential=([A-Z0-9]+)/(\d{8})/([a-z0-9-]+)/([a-z-]+)/aws4_request, SignedHeaders=([a-z0-9;-]+), Signature=([0-9a-f]{64})$`)
+var authorization = regexp.MustCompile(`^AWS4-HMAC-SHA256 Credential=([A-Z0-9]+)/(\d{8})/([a-z0-9-]+)/([a-z0-9-]+)/aws4_request, SignedHeaders=([a-z0-9;-]+), Signature=([0-9a-f]{64})$`)
 
 // checkSignature signs the request again and compares.
 func checkSignature(r *http.Request, body []byte, service string) error {
