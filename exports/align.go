@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 
 	"github.com/tracejury/tracejury/judge"
 )
@@ -77,4 +78,18 @@ func Complete(s *Session, aligned []Criterion) bool {
 		}
 	}
 	return true
+}
+
+// Ordered is a copy of a session's verdicts in the rubric's order, those that it does not ask for last, by id and item: the order
+// in which a table yields them reaches no file.
+func Ordered(r *judge.Rubric, list []Criterion) []Criterion {
+	place := make(map[string]int, len(r.Criteria))
+	for i, c := range r.Criteria {
+		place[c.ID] = i + 1
+	}
+	out := slices.Clone(list)
+	slices.SortStableFunc(out, func(a, b Criterion) int {
+		return cmp.Or(cmp.Compare(cmp.Or(place[a.ID], len(place)+1), cmp.Or(place[b.ID], len(place)+1)), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Item, b.Item))
+	})
+	return out
 }

@@ -117,3 +117,20 @@ func Owner(in *Input, t *Tool) string {
 	}
 	return "service " + in.Text(t.Service, 100)
 }
+
+// Names are the tools of a list that can hold each name once.
+type Names map[string]struct{ owner, words string }
+
+// Take says whether a tool is to be listed: one that is listed already in the same words is not. Two that differ are refused, as
+// the list could hold one only. Words are all that the list says of it.
+func (n Names) Take(in *Input, file, name, words string, t *Tool) (bool, error) {
+	old, there := n[name]
+	switch {
+	case !there:
+		n[name] = struct{ owner, words string }{Owner(in, t), words}
+		return true, nil
+	case old.words == words:
+		return false, nil
+	}
+	return false, Refuse(file, "tools."+Cut(name, 100), "%s and %s both have it, in other words: choose one with --server", old.owner, Owner(in, t))
+}

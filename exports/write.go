@@ -44,14 +44,32 @@ type Manifest struct {
 	Sampled         int               `json:"sampled"`
 	Graded          int               `json:"graded"`
 	Ungraded        int               `json:"ungraded"`
-	NotAttempted    int               `json:"not_attempted"` // left by a budget stop or an interrupt
-	Files           []ManifestFile    `json:"files"`         // all but manifest.json, by path
+	NotAttempted    int               `json:"not_attempted"`   // left by a budget stop or an interrupt
+	Files           []ManifestFile    `json:"files"`           // all but manifest.json, by path
+	Suite           *ManifestSuite    `json:"suite,omitempty"` // whose tasks are in the files
+	Tools           *ManifestTools    `json:"tools,omitempty"` // whose grades are in the files
 	Losses          map[string][]Loss `json:"losses"`
+}
+
+// ManifestSuite names the suite of an export.
+type ManifestSuite struct {
+	Name    string `json:"name"`
+	Version int    `json:"version"`
+	SHA256  string `json:"sha256"`
+	Tasks   int    `json:"tasks"`
+}
+
+// ManifestTools names the run that graded the tools of an export; its fields are empty where nobody did.
+type ManifestTools struct {
+	RunID         string `json:"run_id"`
+	Rubric        string `json:"rubric"`
+	RubricVersion int    `json:"rubric_version"`
+	RubricSHA256  string `json:"rubric_sha256"`
 }
 
 var safePath = regexp.MustCompile(`^[a-z0-9_]+(/[a-z0-9_.-]+)?$|^[a-z0-9_.-]+$`)
 
-// Write writes the files of all targets, criteria.json, which loses nothing of the rubric, and manifest.json last. It returns
+// Write writes the files of all targets, criteria.json (and criteria_tools.json), which lose nothing of the rubrics, and manifest.json last. It returns
 // every file, manifest.json included, by path.
 func Write(ctx context.Context, in *Input, targets []Target, sink Sink) ([]ManifestFile, error) {
 	if err := in.Check(); err != nil { // whoever forgot a target's own Check must not let a sealed suite out
@@ -62,6 +80,7 @@ func Write(ctx context.Context, in *Input, targets []Target, sink Sink) ([]Manif
 		JudgeMode: in.Run.JudgeMode, Offline: in.Run.Offline, PromptSHA256: in.Run.PromptSHA256, Calibration: in.Run.Calibration,
 		Informational: in.Run.Calibration != "passed", Explanations: in.WithExplanations, Sampled: int(in.Run.Sampled), Graded: int(in.Run.Graded),
 		Ungraded: int(in.Run.Ungraded), NotAttempted: int(in.Run.NotAttempted), Losses: map[string][]Loss{}}
+	m.name(in)
 	count := &countingSink{next: sink}
 	for _, t := range targets {
 		count.target = t.Name()
@@ -76,6 +95,11 @@ func Write(ctx context.Context, in *Input, targets []Target, sink Sink) ([]Manif
 	if err := WriteJSON(count, "criteria.json", in.Rubric); err != nil {
 		return nil, err
 	}
+	if in.Tools != nil && in.Tools.RunID != "" {
+		if err := WriteJSON(count, "criteria_tools.json", in.Tools.Rubric); err != nil {
+			return nil, err
+		}
+	}
 	m.Files = count.files
 	slices.SortFunc(m.Files, func(a, b ManifestFile) int { return strings.Compare(a.Path, b.Path) })
 	all := slices.Clone(m.Files)
@@ -86,6 +110,19 @@ func Write(ctx context.Context, in *Input, targets []Target, sink Sink) ([]Manif
 	all = append(all, count.files...)
 	slices.SortFunc(all, func(a, b ManifestFile) int { return cmp.Or(strings.Compare(a.Path, b.Path)) })
 	return all, nil
+}
+
+// name names the suite and the run of tools.
+func (m *Manifest) name(in *Input) {
+	if s := in.Suite; s != nil {
+		m.Suite = &ManifestSuite{Name: s.Name, Version: s.Version, SHA256: s.SHA256(), Tasks: len(s.Tasks)}
+	}
+	if t := in.Tools; t != nil {
+		m.Tools = &ManifestTools{RunID: t.RunID}
+		if t.RunID != "" {
+			m.Tools.Rubric, m.Tools.RubricVersion, m.Tools.RubricSHA256 = t.Rubric.Name, t.Rubric.Version, t.Rubric.SHA256()
+		}
+	}
 }
 
 // JSON encodes v in one line with no HTML escapes: fields in the order of the struct, map keys sorted.

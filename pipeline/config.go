@@ -147,16 +147,6 @@ type EvaluateConfig struct {
 	MaxTools      int    `yaml:"max_tools"`      // of one server, the first by name
 }
 
-// ExportConfig tunes export.
-type ExportConfig struct {
-	Run              string   `yaml:"run"`
-	To               []string `yaml:"to"`
-	Out              string   `yaml:"out"`
-	JudgeModel       string   `yaml:"judge_model"` // model id that exported evaluators name
-	WithExplanations bool     `yaml:"with_explanations"`
-	AllowPartial     bool     `yaml:"allow_partial"`
-}
-
 // LoadConfig reads a configuration file. An unknown key is an error that names the nearest known one.
 func LoadConfig(path string) (*Config, error) {
 	data, err := os.ReadFile(path)

@@ -14,7 +14,6 @@ import (
 	"slices"
 
 	"github.com/tracejury/tracejury/exports"
-	"github.com/tracejury/tracejury/judge"
 	"github.com/tracejury/tracejury/pipeline/table"
 	"github.com/tracejury/tracejury/schema"
 )
@@ -37,11 +36,15 @@ type ExportSummary struct {
 // Export writes the rubric and the graded sessions of a run in the formats of platforms. A run without a result, or a partial
 // one, is refused unless the configuration allows it.
 func Export(ctx context.Context, cfg *Config, opts ExportOptions, log *slog.Logger) (*ExportSummary, error) {
+	tasks, err := loadSuite(cfg.Export.Suite)
+	if err != nil {
+		return nil, err
+	}
 	ts, err := targets(cfg)
 	if err != nil {
 		return nil, err
 	}
-	ts, to, err := withPush(ts, &opts.Push, cfg)
+	ts, to, err := withPush(ts, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -49,15 +52,10 @@ func Export(ctx context.Context, cfg *Config, opts ExportOptions, log *slog.Logg
 	if err != nil {
 		return nil, err
 	}
-	runs, err := findRun(ctx, root.Store, cfg.Export.Run)
+	run, err := findPart(ctx, root.Store, cfg.Export.Run, "session", func(r schema.Run) bool { return r.Evaluator == mainEvaluator })
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(runs, func(r schema.Run) bool { return r.Evaluator == mainEvaluator })
-	if i < 0 {
-		return nil, &ExitError{Code: ExitUsage, Err: fmt.Errorf("run %s graded no sessions: there is nothing to export", runs[0].RunID)}
-	}
-	run := runs[i]
 	if err := mayExport(run, cfg.Export.AllowPartial); err != nil {
 		return nil, err
 	}
@@ -67,6 +65,10 @@ func Export(ctx context.Context, cfg *Config, opts ExportOptions, log *slog.Logg
 	}
 	in, err := exportInput(ctx, cfg, root, data)
 	if err != nil {
+		return nil, err
+	}
+	in.Suite = tasks
+	if in.Tools, err = exportTools(ctx, cfg, root); err != nil {
 		return nil, err
 	}
 	sum := &ExportSummary{RunID: run.RunID, Losses: map[string][]exports.Loss{}}
@@ -157,12 +159,7 @@ func exportSession(d *runData, g schema.Grade, row schema.Session, verdicts []sc
 		s.TraceID = row.TraceIDs[0]
 	}
 	for _, v := range verdicts {
-		c := exports.Criterion{ID: v.Criterion, Safety: v.Safety, Verdict: judge.Verdict(v.Verdict), Label: v.Label, Score: v.Score,
-			UngradedReason: v.UngradedReason, EvidenceSteps: v.EvidenceSteps}
-		if explain {
-			c.Explanation = d.explanations[v.Subject+"\x00"+v.Criterion+"\x00"+v.Item].Explanation
-		}
-		s.Criteria = append(s.Criteria, c)
+		s.Criteria = append(s.Criteria, exportCriterion(d, v, explain))
 	}
 	return s
 }

@@ -25,30 +25,23 @@ import (
 	"github.com/tracejury/tracejury/exports/outcomes"
 )
 
-// PushOptions say where exports are pushed to. Credentials are not among them: they come from the AWS chain, from Entra and
-// from ANTHROPIC_API_KEY.
+// PushOptions are what of a push is no configuration.
 type PushOptions struct {
-	To              []string // targets to push; each is exported as well
-	Yes             bool     // the user agreed to paid work
-	Now             time.Time
-	FoundryEndpoint string
-	ClaudeEndpoint  string
-	Session, Task   string // a Managed Agents session, and the task to start in it
-	Out             io.Writer
+	Yes bool // the user agreed to paid work
+	Now time.Time
+	Out io.Writer
 }
 
 // withPush gives the targets that are pushed the way to their platform, and adds those that --to left out.
-func withPush(ts []exports.Target, o *PushOptions, cfg *Config) ([]exports.Target, []exports.Pusher, error) {
-	if (o.Session == "") != (o.Task == "") {
-		return nil, nil, usagef("--outcome-session and --outcome-task go together")
-	}
-	if o.Task != "" && !slices.Contains(o.To, "outcomes") {
-		return nil, nil, usagef("--outcome-task: want --push outcomes as well")
+func withPush(ts []exports.Target, cfg *Config) ([]exports.Target, []exports.Pusher, error) {
+	o := &cfg.Export.Push
+	if err := o.check(); err != nil {
+		return nil, nil, err
 	}
 	known := map[string]exports.Pusher{
-		"agentcore": agentcore.Target{JudgeModel: cfg.Export.JudgeModel, Account: awsAccount{cfg.Store.Region}},
-		"foundry":   foundry.Target{Endpoint: o.FoundryEndpoint, Tokens: &entra{}},
-		"outcomes":  outcomes.Target{Endpoint: o.ClaudeEndpoint, Key: os.Getenv("ANTHROPIC_API_KEY"), Task: task(o)},
+		"agentcore": agentcore.Target{JudgeModel: cfg.Export.JudgeModel, DatasetS3: o.AgentCore.DatasetS3, Account: awsAccount{cfg.Store.Region}},
+		"foundry":   foundry.Target{Endpoint: o.Foundry.Endpoint, Deployment: o.Foundry.Deployment, Tokens: &entra{}},
+		"outcomes":  outcomes.Target{Endpoint: o.Outcomes.Endpoint, Key: os.Getenv("ANTHROPIC_API_KEY"), Task: task(o), Agent: o.Outcomes.Agent, Environment: o.Outcomes.Environment},
 	}
 	var push []exports.Pusher
 	for _, name := range o.To {
@@ -69,11 +62,27 @@ func withPush(ts []exports.Target, o *PushOptions, cfg *Config) ([]exports.Targe
 	return ts, push, nil
 }
 
-func task(o *PushOptions) *outcomes.Task {
-	if o.Task == "" {
+// check refuses what lacks its other half.
+func (o *PushConfig) check() error {
+	to := slices.Contains(o.To, "outcomes")
+	switch x := &o.Outcomes; {
+	case (x.Session == "") != (x.Task == ""):
+		return usagef("--outcome-session and --outcome-task go together")
+	case (x.Agent == "") != (x.Environment == ""):
+		return usagef("--outcome-agent and --outcome-environment go together")
+	case x.Task != "" && !to:
+		return usagef("--outcome-task: want --push outcomes as well")
+	case x.Agent != "" && !to:
+		return usagef("--outcome-agent: want --push outcomes as well")
+	}
+	return nil
+}
+
+func task(o *PushConfig) *outcomes.Task {
+	if o.Outcomes.Task == "" {
 		return nil
 	}
-	return &outcomes.Task{SessionID: o.Session, Description: o.Task}
+	return &outcomes.Task{SessionID: o.Outcomes.Session, Description: o.Outcomes.Task}
 }
 
 // awsAccount is what the standard AWS chain finds. The region of the tables counts where no other is set.

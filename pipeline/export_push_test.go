@@ -51,9 +51,9 @@ func TestExportPush(t *testing.T) {
 	export := func(dry bool) (*pipeline.ExportSummary, string, error) {
 		cfg := config(t, "", data)
 		cfg.StateDir, cfg.Export.Out, cfg.Export.AllowPartial = state, out, true
+		cfg.Export.Push.To, cfg.Export.Push.Outcomes.Endpoint = []string{"agentcore", "outcomes", "agentcore"}, claude.URL
 		var shown bytes.Buffer
-		sum, err := pipeline.Export(t.Context(), cfg, pipeline.ExportOptions{DryRun: dry, Push: pipeline.PushOptions{To: []string{"agentcore", "outcomes", "agentcore"}, Now: now,
-			ClaudeEndpoint: claude.URL, Out: &shown}}, quiet())
+		sum, err := pipeline.Export(t.Context(), cfg, pipeline.ExportOptions{DryRun: dry, Push: pipeline.PushOptions{Now: now, Out: &shown}}, quiet())
 		return sum, shown.String(), err
 	}
 	sum, shown, err := export(true)
@@ -96,9 +96,23 @@ func TestExportPush(t *testing.T) {
 
 func TestExportPush_Usage(t *testing.T) {
 	data := demoRun(t)
-	for name, o := range map[string]pipeline.PushOptions{"an unknown platform": {To: []string{"jsonl"}}, "a task without a session": {To: []string{"outcomes"}, Task: "x"},
-		"a task without a push": {Task: "x", Session: "sesn_1"}} {
-		_, err := pipeline.Export(t.Context(), config(t, "", data), pipeline.ExportOptions{Push: o}, quiet())
+	for name, edit := range map[string]func(*pipeline.ExportConfig){
+		"an unknown platform":          func(e *pipeline.ExportConfig) { e.Push.To = []string{"jsonl"} },
+		"a task without a session":     func(e *pipeline.ExportConfig) { e.Push.To, e.Push.Outcomes.Task = []string{"outcomes"}, "x" },
+		"a task without a push":        func(e *pipeline.ExportConfig) { e.Push.Outcomes.Task, e.Push.Outcomes.Session = "x", "sesn_1" },
+		"an agent without a push":      func(e *pipeline.ExportConfig) { e.Push.Outcomes.Agent, e.Push.Outcomes.Environment = "a", "e" },
+		"an agent without environment": func(e *pipeline.ExportConfig) { e.Push.To, e.Push.Outcomes.Agent = []string{"outcomes"}, "a" },
+		"a suite that is not there":    func(e *pipeline.ExportConfig) { e.Suite = "nowhere.yaml" },
+		"a server without tools":       func(e *pipeline.ExportConfig) { e.Server = "disks" },
+		"a server of which nothing is": func(e *pipeline.ExportConfig) { e.Tools, e.Server = "ungraded", "nowhere" },
+		"a run that graded no tools":   func(e *pipeline.ExportConfig) { e.Tools = "2026-11-30-000000000000" },
+		"an unknown run":               func(e *pipeline.ExportConfig) { e.Run = "2026-11-30-000000000000" },
+		"a bucket that none can be":    func(e *pipeline.ExportConfig) { e.To, e.Push.AgentCore.DatasetS3 = []string{"agentcore"}, "/tmp" },
+	} {
+		cfg := config(t, "", data)
+		cfg.Export.Out, cfg.Export.AllowPartial = t.TempDir(), true
+		edit(&cfg.Export)
+		_, err := pipeline.Export(t.Context(), cfg, pipeline.ExportOptions{}, quiet())
 		if err == nil {
 			t.Errorf("%s: not refused", name)
 			continue

@@ -20,7 +20,8 @@ import (
 // targets builds the targets of --to.
 func targets(cfg *Config) ([]exports.Target, error) {
 	known := map[string]exports.Target{}
-	for _, t := range []exports.Target{agentarts.Target{}, agentcore.Target{JudgeModel: cfg.Export.JudgeModel}, csv.Target{}, foundry.Target{}, jsonl.Target{},
+	for _, t := range []exports.Target{agentarts.Target{}, agentcore.Target{JudgeModel: cfg.Export.JudgeModel, DatasetS3: cfg.Export.Push.AgentCore.DatasetS3}, csv.Target{},
+		foundry.Target{Deployment: cfg.Export.Push.Foundry.Deployment}, jsonl.Target{},
 		labels.Target{}, otlp.Target{}, outcomes.Target{}, parquet.Target{}} {
 		known[t.Name()] = t
 	}

@@ -109,6 +109,7 @@ func (t Target) Loss(in *exports.Input) []exports.Loss {
 		add(EvaluatorFile, "unclear", "a numerical scale has no place for unclear or not applicable")
 	}
 	add(SessionsFile, "pass", "no field: attributes tracejury.session.pass, .safe and .undecided hold them; dashboards do not read those")
+	add(SessionsFile, "session", "no attribute for agent, harness and revision: tracejury.session_key joins")
 	add(SessionsFile, "evidence_steps", "left out: graded_sessions.jsonl of target jsonl holds them")
 	if in.WithExplanations {
 		add(SessionsFile, "explanation", fmt.Sprintf("cut at %d characters", maxExplanation))
@@ -123,7 +124,9 @@ func (t Target) Loss(in *exports.Input) []exports.Loss {
 		add(DatasetFile, "task_kind", "metadata.kind and metadata.category hold them; evaluators do not read metadata")
 	}
 	if in.Tools != nil {
-		add(ToolsFile, "grade", "no field: target jsonl holds grades and verdicts")
+		if in.Tools.RunID != "" {
+			add(ToolsFile, "grade", "no field: target jsonl holds grades and verdicts")
+		}
 		add(ToolsFile, "input_schema", "no field: parameters are left out, and what their schema says of them")
 		add(ToolsFile, "description", "a tool without one is left out: the platform takes no empty text")
 		add(ToolsFile, "agent_traces", "agentTraces is yours to fill in: the sessions from which the platform is to learn")

@@ -128,7 +128,7 @@ func classify(err error) class {
 		return uncertain // no answer, or none that could be read
 	}
 	switch code := strings.ToLower(api.ErrorCode()); {
-	case strings.Contains(code, "throttl") || code == "slowdown" || status(err) == http.StatusTooManyRequests:
+	case strings.Contains(code, "throttl") || strings.Contains(code, "toomanyrequests") || code == "slowdown" || status(err) == http.StatusTooManyRequests:
 		return throttled
 	case code == "internalserverexception" || code == "serviceunavailableexception" || code == "operationabortedexception" || status(err) >= 500:
 		return uncertain

@@ -62,12 +62,11 @@ func newTools(ctx context.Context, in *exports.Input) (*recommendation, error) {
 	}
 	r := &recommendation{Name: boundedName("tracejury_tools", ""), Type: recommendationType}
 	r.Config.ToolDescription.ToolDescription.Text.Tools = []toolText{}
-	seen := map[string]string{}
+	seen := exports.Names{}
 	err := exports.EachTool(ctx, in, func(t *exports.Tool) error {
-		name, whose := in.Text(t.Name, 0), exports.Owner(in, t)
+		name := in.Text(t.Name, 0)
 		text := in.Text(t.Description, 0)
 		field := "tools." + exports.Cut(name, 100)
-		other, twice := seen[name]
 		switch {
 		case text == "":
 			return nil
@@ -75,10 +74,11 @@ func newTools(ctx context.Context, in *exports.Input) (*recommendation, error) {
 			return exports.Refuse(ToolsFile, field, "toolName: want up to %d letters, digits and _.-", maxToolName)
 		case !length(text, 1, maxToolText):
 			return exports.Refuse(ToolsFile, field, "toolDescription.text: want 1 to %d characters", maxToolText)
-		case twice:
-			return exports.Refuse(ToolsFile, field, "%s and %s both have it: choose one with --server", other, whose)
 		}
-		seen[name] = whose
+
+		if take, err := seen.Take(in, ToolsFile, name, text, t); err != nil || !take {
+			return err
+		}
 		list := &r.Config.ToolDescription.ToolDescription.Text.Tools
 		*list = append(*list, toolText{Name: name, Description: textOnly{text}})
 		return nil

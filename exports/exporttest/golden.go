@@ -21,7 +21,9 @@ func Golden(t *testing.T, name string, in *exports.Input, target exports.Target)
 	t.Helper()
 	dir := filepath.Join("testdata", name)
 	files := Write(t, in, target)
-	delete(files, "criteria.json") // the same for every target: the tests of package exports hold it
+	for _, same := range []string{"criteria.json", "criteria_tools.json"} { // the same for every target: the tests of package exports hold them
+		delete(files, same)
+	}
 	if *update {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Fatal(err)
@@ -48,19 +50,15 @@ func Golden(t *testing.T, name string, in *exports.Input, target exports.Target)
 	}
 }
 
-// Files is the file set of target for in, as a push reads it.
-func Files(t testing.TB, in *exports.Input, target exports.Target) fstest.MapFS {
+// Files is the file set of the targets for in, as a push reads it.
+func Files(t testing.TB, in *exports.Input, targets ...exports.Target) fstest.MapFS {
 	t.Helper()
-	var sink Sink
-	if err := target.Check(t.Context(), in); err != nil {
-		t.Fatalf("check %s: %v", target.Name(), err)
-	}
-	if _, err := exports.Write(t.Context(), in, []exports.Target{target}, &sink); err != nil {
-		t.Fatalf("write: %v", err)
-	}
 	out := fstest.MapFS{}
-	for name, buf := range sink.Files {
-		out[name] = &fstest.MapFile{Data: buf.Bytes()}
+	for name, data := range Write(t, in, targets...) {
+		out[name] = &fstest.MapFile{Data: data, Mode: 0o644}
 	}
 	return out
 }
+
+// Update says that golden files are to be written again.
+func Update() bool { return *update }

@@ -93,6 +93,7 @@ func (t Target) Loss(in *exports.Input) []exports.Loss {
 		add(RowsFile, "ungraded", "%d ungraded sessions and their reasons are left out: a row can only pass or fail; target jsonl holds them", in.Run.Ungraded)
 	}
 	add(RowsFile, "messages", "no transcripts leave: the rubric evaluator cannot judge these rows a second time")
+	add(RowsFile, "trace", "no column: session_key joins")
 	add(RowsFile, "evidence_steps", "left out: target jsonl holds them")
 	if in.WithExplanations {
 		add(RowsFile, "explanation", "cut at %d characters", maxExplanation)
@@ -107,11 +108,13 @@ func (t Target) Loss(in *exports.Input) []exports.Loss {
 		if t.Deployment == "" {
 			add(TasksEvalFile, "judge_model", "%s is yours to fill in: the deployment that judges", deployment)
 		}
-		add(TasksFile, "sealed", "whoever reads the dataset knows the answers: it is for practice")
+		add(TasksFile, "answers", "whoever reads the dataset knows the answers: it is for practice")
 	}
 	if in.Tools != nil {
-		add(ToolsFile, "grade", "columns of ours: the platform has no grade for a description")
-		add(ToolsFile, "weight", "no field: criteria.json of the run that graded the tools holds the anchors")
+		if in.Tools.RunID != "" {
+			add(ToolsFile, "grade", "columns of ours: the platform has no grade for a description")
+			add(ToolsFile, "weight", "no column: criteria_tools.json holds weights and anchors")
+		}
 		if !in.WithExplanations {
 			add(ToolsFile, "explanation", "left out: the export was made without explanations")
 		}

@@ -44,13 +44,13 @@ type pusher struct {
 }
 
 // Push implements exports.Pusher: the evaluator gets a new version only when its definition changed, the graded sessions are
-// uploaded as a dataset, and an eval with one run holds them against our pass rule.
+// uploaded as a dataset, and an eval with one run holds them against our pass rule. Tasks and tools are uploaded too, and the eval of tasks.
 func (t Target) Push(ctx context.Context, files fs.FS, box *exports.Outbox) error {
 	p, err := t.connect(box)
 	if err != nil {
 		return box.Fail(exports.Result{Target: t.Name(), Kind: "project", Name: t.Endpoint}, err)
 	}
-	return errors.Join(p.pushEvaluator(ctx, files), p.pushGraded(ctx, files))
+	return errors.Join(p.pushEvaluator(ctx, files), p.pushGraded(ctx, files), p.pushTasks(ctx, files), p.pushTools(ctx, files))
 }
 
 func (t Target) connect(box *exports.Outbox) (*pusher, error) {
@@ -199,85 +199,45 @@ func (p *pusher) pushEvaluator(ctx context.Context, files fs.FS) error {
 	return nil
 }
 
-// ensureEvaluator makes a new version unless the newest one is this. A call whose answer is lost is looked up before it is made
-// again, as each makes a version.
+// ensureEvaluator makes a new version unless the newest one is this.
 func (p *pusher) ensureEvaluator(ctx context.Context, name, hash string, body *evaluatorBody) (version, state string, err error) {
 	path := "/evaluators/" + name + "/versions"
-	ledgerID := p.prefix + "evaluator/" + name + "/" + hash
-	begun, _ := p.box.Ledger.Pending(ledgerID)
-	lost := len(begun) > 0
-	err = p.box.Retry(ctx, func() error {
-		newest := -1
-		found := ""
-		look := func() error {
-			return p.versions(ctx, path, func(n int, raw, _, h string) {
-				if n > newest {
-					newest, version, found = n, raw, h
-				}
-			})
-		}
-		err := look()
-		if err == nil && lost && found != hash { // it may not be seen yet
-			err = p.settle(ctx, func() (bool, error) { err := look(); return found == hash, err })
-		}
-		if err != nil {
-			return err
-		}
-		if n, err := strconv.Atoi(p.known(ledgerID)); err == nil && n > newest { // not listed yet, or deleted since
-			err := p.api.Do(ctx, &exports.Request{Method: http.MethodGet, Path: path + "/" + strconv.Itoa(n), Query: versioned()}, nil)
-			if err == nil {
-				version, found = strconv.Itoa(n), hash
-			} else if !exports.IsStatus(err, http.StatusNotFound) {
-				return err
+	newest := func() (number int, raw, found string, err error) {
+		number = -1
+		err = p.versions(ctx, path, func(n int, r, _, h string) {
+			if n > number {
+				number, raw, found = n, r, h
 			}
-		}
-		state = exports.Unchanged
-		if found == hash {
-			if lost {
-				state = exports.Created
+		})
+		return number, raw, found, err
+	}
+	return p.box.Ensure(ctx, exports.Making{LedgerID: p.prefix + "evaluator/" + name + "/" + hash,
+		Find: func() (string, error) {
+			_, raw, found, err := newest()
+			if found != hash {
+				raw = ""
 			}
-			return nil
-		}
-		var made struct {
-			Version string `json:"version"`
-		}
-		state = exports.Created
-		version, err = p.once(ctx, ledgerID, &lost, func() (string, error) {
+			return raw, err
+		},
+		Holds: func(known string) (bool, error) {
+			number, raw, found, err := newest()
+			n, numErr := strconv.Atoi(known)
+			if err != nil || numErr != nil || n <= number { // another definition is newer: this one is made anew
+				return found == hash && raw == known, err
+			}
+			err = p.api.Do(ctx, &exports.Request{Method: http.MethodGet, Path: path + "/" + known, Query: versioned()}, nil) // not listed yet, or deleted since
+			if exports.IsStatus(err, http.StatusNotFound) {
+				return false, nil
+			}
+			return err == nil, err
+		},
+		Create: func() (string, error) {
+			var made struct {
+				Version string `json:"version"`
+			}
 			err := p.api.Do(ctx, &exports.Request{Method: http.MethodPost, Path: path, Query: versioned(), Body: body, Once: true}, &made)
 			return made.Version, err
-		})
-		return err
-	})
-	if err == nil && !p.box.DryRun {
-		err = p.box.Ledger.Finish(ledgerID, version, nil)
-	}
-	return version, state, err
-}
-
-// known is what a finished call gave, "" where there was none.
-func (p *pusher) known(ledgerID string) string {
-	value, _ := p.box.Ledger.Done(ledgerID)
-	return value
-}
-
-// once makes a call that the platform carries out twice when asked twice, between two lines of the ledger. Where the answer is
-// lost the error is retryable, and lost says that the call is to be looked up first.
-func (p *pusher) once(ctx context.Context, ledgerID string, lost *bool, create func() (string, error)) (string, error) {
-	if p.box.DryRun {
-		return create()
-	}
-	if err := p.box.Ledger.Begin(ledgerID, "", nil); err != nil {
-		return "", err
-	}
-	id, err := create()
-	switch {
-	case errors.Is(err, exports.ErrUncertain):
-		*lost = true
-		return "", &exports.Retryable{Err: err}
-	case err != nil && ctx.Err() == nil: // refused, so there is nothing to look up
-		return "", errors.Join(err, p.box.Ledger.Drop(ledgerID))
-	}
-	return id, err
+		}})
 }
 
 // settle asks until found or until the platform had time to show what it has.

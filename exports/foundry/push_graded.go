@@ -1,6 +1,7 @@
 package foundry
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -18,38 +19,23 @@ import (
 
 // pushGraded uploads the rows, makes the eval and its run. Each step needs the one before.
 func (p *pusher) pushGraded(ctx context.Context, files fs.FS) error {
-	result := exports.Result{Target: "foundry", Kind: "dataset", Name: RowsFile}
 	var run evalRun
-	if err := readJSON(files, RunFile, &run); err != nil {
-		return p.box.Fail(result, err)
-	}
-	name, err := nameOf(run.DataSource.Source.ID)
-	if err != nil {
-		return p.box.Fail(result, err)
-	}
-	result.Name = name
-	file, err := fs.Stat(files, RowsFile)
-	if err != nil {
-		return p.box.Fail(result, err)
-	}
-	if file.Size() == 0 {
-		return p.box.Fail(result, fmt.Errorf("%s is empty: no session was graded, and the platform takes no empty dataset", RowsFile))
-	}
-	rowsHash, err := hashFile(files, RowsFile)
+	err := readJSON(files, RunFile, &run)
+	name := ""
 	if err == nil {
-		result.ID, result.State, err = p.ensureDataset(ctx, files, name, rowsHash, file.Size())
+		name, err = nameOf(run.DataSource.Source.ID)
 	}
 	if err != nil {
-		return p.box.Fail(result, fmt.Errorf("dataset %s: %w", name, err))
+		return p.box.Fail(exports.Result{Target: "foundry", Kind: "dataset", Name: RowsFile}, err)
 	}
-	p.box.Done(result)
-	run.DataSource.Source.ID = result.ID
-
-	evalID, err := p.pushEval(ctx, files)
+	if run.DataSource.Source.ID, err = p.pushRows(ctx, files, RowsFile, name); err != nil {
+		return err
+	}
+	evalID, err := p.pushEval(ctx, files, EvalFile)
 	if err != nil {
 		return err
 	}
-	result = exports.Result{Target: "foundry", Kind: "run", Name: run.Name}
+	result := exports.Result{Target: "foundry", Kind: "run", Name: run.Name}
 	hash, err := hashOf(run)
 	if err == nil {
 		run.Metadata[hashKey] = hash
@@ -62,24 +48,88 @@ func (p *pusher) pushGraded(ctx context.Context, files fs.FS) error {
 	return nil
 }
 
-// pushEval makes the eval unless there is one. When it was exported does not make it another.
-func (p *pusher) pushEval(ctx context.Context, files fs.FS) (string, error) {
-	result := exports.Result{Target: "foundry", Kind: "eval", Name: EvalFile}
+// pushTasks uploads the tasks and makes the eval that answers to them are held against, where the export has any. No run is made:
+// an agent has to answer first.
+func (p *pusher) pushTasks(ctx context.Context, files fs.FS) error {
 	var e eval
-	err := readJSON(files, EvalFile, &e)
+	err := readJSON(files, TasksEvalFile, &e)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err == nil && e.Metadata[datasetKey] == "":
+		err = exports.Refuse(TasksEvalFile, "metadata."+datasetKey, "want the dataset's name")
+	}
+	if err != nil {
+		return p.box.Fail(exports.Result{Target: "foundry", Kind: "dataset", Name: TasksFile}, err)
+	}
+	_, rowsErr := p.pushRows(ctx, files, TasksFile, e.Metadata[datasetKey])
+	if ctx.Err() != nil {
+		return rowsErr
+	}
+	_, evalErr := p.pushEval(ctx, files, TasksEvalFile)
+	return errors.Join(rowsErr, evalErr)
+}
+
+// pushTools uploads the tool descriptions, where the export has any: each content is a version of one dataset.
+func (p *pusher) pushTools(ctx context.Context, files fs.FS) error {
+	if _, err := fs.Stat(files, ToolsFile); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	_, err := p.pushRows(ctx, files, ToolsFile, toolsDataset)
+	return err
+}
+
+// pushRows makes the project hold the rows of file as a version of the dataset, and gives that version's id.
+func (p *pusher) pushRows(ctx context.Context, files fs.FS, file, name string) (string, error) {
+	result := exports.Result{Target: "foundry", Kind: "dataset", Name: cmp.Or(name, file)}
+	if !datasetPattern.MatchString(name) {
+		return "", p.box.Fail(result, exports.Refuse(file, "dataset", "name %q: want up to %d letters, digits, underscores and hyphens", exports.Cut(name, 100), maxName))
+	}
+	info, err := fs.Stat(files, file)
+	if err != nil {
+		return "", p.box.Fail(result, err)
+	}
+	if info.Size() == 0 {
+		return "", p.box.Fail(result, fmt.Errorf("%s is empty: nothing was graded, and the platform takes no empty dataset", file))
+	}
+	hash, err := hashFile(files, file)
 	if err == nil {
-		err = e.check(EvalFile)
+		result.ID, result.State, err = p.ensureDataset(ctx, &rowsOf{files: files, file: file, hash: hash, size: info.Size()}, name)
+	}
+	if err != nil {
+		return "", p.box.Fail(result, fmt.Errorf("dataset %s: %w", name, err))
+	}
+	p.box.Done(result)
+	return result.ID, nil
+}
+
+// rowsOf is a file of rows that is to be a version of a dataset.
+type rowsOf struct {
+	files      fs.FS
+	file, hash string
+	size       int64
+}
+
+// pushEval makes the eval unless there is one. When it was exported does not make it another.
+func (p *pusher) pushEval(ctx context.Context, files fs.FS, file string) (string, error) {
+	result := exports.Result{Target: "foundry", Kind: "eval", Name: file}
+	var e eval
+	err := readJSON(files, file, &e)
+	if err == nil {
+		err = e.check(file)
 	}
 	if err != nil {
 		return "", p.box.Fail(result, err)
 	}
 	result.Name = e.Name
-	asOf := e.Metadata["as_of"]
+	asOf, dated := e.Metadata["as_of"]
 	delete(e.Metadata, "as_of")
 	hash, err := hashOf(e)
-	e.Metadata["as_of"], e.Metadata[hashKey] = asOf, hash
+	if e.Metadata[hashKey] = hash; dated {
+		e.Metadata["as_of"] = asOf
+	}
 	if err == nil {
-		err = checkMetadata(EvalFile, e.Metadata)
+		err = checkMetadata(file, e.Metadata)
 	}
 	if err == nil {
 		result.ID, result.State, err = p.ensure(ctx, "/openai/v1/evals", hash, &e)
@@ -100,41 +150,20 @@ type object struct {
 // ensure makes an eval or a run unless there is one with this hash. The platform knows no repeated call: the ledger remembers the
 // id, and where it does not, the list is searched for the hash.
 func (p *pusher) ensure(ctx context.Context, path, hash string, body any) (id, state string, err error) {
-	ledgerID := p.prefix + strings.TrimPrefix(path, "/") + "/" + hash
-	if id, ok := p.box.Ledger.Done(ledgerID); ok {
-		err := p.api.Do(ctx, &exports.Request{Method: http.MethodGet, Path: path + "/" + url.PathEscape(id)}, nil)
-		if !exports.IsStatus(err, http.StatusNotFound) {
-			return id, exports.Unchanged, err
-		}
-	}
-	begun, _ := p.box.Ledger.Pending(ledgerID)
-	lost, mine := len(begun) > 0, false
-	err = p.box.Retry(ctx, func() error {
-		var err error
-		if id, err = p.find(ctx, path, hash); err == nil && id == "" && lost { // it may not be seen yet
-			err = p.settle(ctx, func() (bool, error) { id, err = p.find(ctx, path, hash); return id != "", err })
-		}
-		if err != nil || id != "" {
-			return err
-		}
-		mine = true
-		id, err = p.once(ctx, ledgerID, &lost, func() (string, error) {
+	return p.box.Ensure(ctx, exports.Making{LedgerID: p.prefix + strings.TrimPrefix(path, "/") + "/" + hash,
+		Find: func() (string, error) { return p.find(ctx, path, hash) },
+		Holds: func(id string) (bool, error) {
+			err := p.api.Do(ctx, &exports.Request{Method: http.MethodGet, Path: path + "/" + url.PathEscape(id)}, nil)
+			if exports.IsStatus(err, http.StatusNotFound) {
+				return false, nil
+			}
+			return err == nil, err
+		},
+		Create: func() (string, error) {
 			var made object
 			err := p.api.Do(ctx, &exports.Request{Method: http.MethodPost, Path: path, Body: body, Once: true}, &made)
-			if err == nil && made.ID == "" {
-				err = errors.New("the answer names no id")
-			}
 			return made.ID, err
-		})
-		return err
-	})
-	if err == nil && !p.box.DryRun {
-		err = p.box.Ledger.Finish(ledgerID, id, nil)
-	}
-	if mine {
-		return id, exports.Created, err
-	}
-	return id, exports.Unchanged, err
+		}})
 }
 
 // find searches the list, newest first, for what has the hash.
@@ -191,13 +220,13 @@ func hashFile(files fs.FS, name string) (string, error) {
 
 // ensureDataset uploads the rows as a new version unless a version holds them. A version exists from the last of the three
 // calls on, so that one which was begun and left is simply begun again. One that exists and is not listed yet is waited for.
-func (p *pusher) ensureDataset(ctx context.Context, files fs.FS, name, hash string, size int64) (id, state string, err error) {
+func (p *pusher) ensureDataset(ctx context.Context, rows *rowsOf, name string) (id, state string, err error) {
 	path := "/datasets/" + name + "/versions"
 	newest := 0
 	look := func() error {
 		return p.versions(ctx, path, func(n int, _, gotID, got string) {
 			newest = max(newest, n)
-			if got == hash {
+			if got == rows.hash {
 				id = gotID
 			}
 		})
@@ -206,7 +235,7 @@ func (p *pusher) ensureDataset(ctx context.Context, files fs.FS, name, hash stri
 		return id, exports.Unchanged, err
 	}
 	tried := newest + 1
-	id, err = p.newVersion(ctx, files, path+"/"+strconv.Itoa(tried), hash, size)
+	id, err = p.newVersion(ctx, rows, path+"/"+strconv.Itoa(tried))
 	if !exports.IsStatus(err, http.StatusConflict) {
 		return id, exports.Created, err
 	}
@@ -214,11 +243,11 @@ func (p *pusher) ensureDataset(ctx context.Context, files fs.FS, name, hash stri
 	if err != nil || id != "" {
 		return id, exports.Unchanged, err
 	}
-	id, err = p.newVersion(ctx, files, path+"/"+strconv.Itoa(newest+1), hash, size)
+	id, err = p.newVersion(ctx, rows, path+"/"+strconv.Itoa(newest+1))
 	return id, exports.Created, err
 }
 
-func (p *pusher) newVersion(ctx context.Context, files fs.FS, path, hash string, size int64) (id string, err error) {
+func (p *pusher) newVersion(ctx context.Context, rows *rowsOf, path string) (id string, err error) {
 	var pending struct {
 		BlobReference struct {
 			BlobURI    string `json:"blobUri"`
@@ -231,7 +260,7 @@ func (p *pusher) newVersion(ctx context.Context, files fs.FS, path, hash string,
 	if err != nil {
 		return "", err
 	}
-	blob, err := p.upload(ctx, files, pending.BlobReference.Credential.SASURI, size)
+	blob, err := p.upload(ctx, rows, pending.BlobReference.Credential.SASURI)
 	if err != nil {
 		return "", err
 	}
@@ -242,7 +271,7 @@ func (p *pusher) newVersion(ctx context.Context, files fs.FS, path, hash string,
 		Type    string            `json:"type"`
 		DataURI string            `json:"dataUri"`
 		Tags    map[string]string `json:"tags"`
-	}{"uri_file", blob, map[string]string{hashKey: hash}}
+	}{"uri_file", blob, map[string]string{hashKey: rows.hash}}
 	err = p.api.Do(ctx, &exports.Request{Method: http.MethodPatch, Path: path, Query: versioned(), Body: body, ContentType: "application/merge-patch+json"}, &made)
 	if err == nil && made.ID == "" {
 		err = errors.New("the answer names no id")
@@ -250,12 +279,9 @@ func (p *pusher) newVersion(ctx context.Context, files fs.FS, path, hash string,
 	return made.ID, err
 }
 
-// blobName is the file's name in the container.
-const blobName = "graded_sessions.jsonl"
-
 // upload puts the rows into the container that the signed address leads to, and returns the blob's address without signature.
 // The same blob put again is the same blob.
-func (p *pusher) upload(ctx context.Context, files fs.FS, sas string, size int64) (string, error) {
+func (p *pusher) upload(ctx context.Context, rows *rowsOf, sas string) (string, error) {
 	u, err := url.Parse(sas)
 	if err != nil || u.Host == "" {
 		return "", errors.New("startPendingUpload: the answer has no address to upload to") // never quoted: it is signed
@@ -265,8 +291,8 @@ func (p *pusher) upload(ctx context.Context, files fs.FS, sas string, size int64
 	}
 	blob := *p.blobs
 	blob.Base = u.Scheme + "://" + u.Host
-	path := strings.TrimSuffix(u.EscapedPath(), "/") + "/" + blobName
-	err = blob.Do(ctx, &exports.Request{Method: http.MethodPut, Path: path, Query: u.Query(), ContentType: "application/jsonl", Length: size,
-		Header: http.Header{"X-Ms-Blob-Type": {"BlockBlob"}}, Open: func() (io.ReadCloser, error) { return files.Open(RowsFile) }}, nil)
+	path := strings.TrimSuffix(u.EscapedPath(), "/") + "/" + rows.file[strings.LastIndexByte(rows.file, '/')+1:]
+	err = blob.Do(ctx, &exports.Request{Method: http.MethodPut, Path: path, Query: u.Query(), ContentType: "application/jsonl", Length: rows.size,
+		Header: http.Header{"X-Ms-Blob-Type": {"BlockBlob"}}, Open: func() (io.ReadCloser, error) { return rows.files.Open(rows.file) }}, nil)
 	return blob.Base + path, err
 }

@@ -1,7 +1,6 @@
 package foundry
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"strings"
@@ -23,7 +22,7 @@ func target(s *platformtest.Foundry) Target {
 
 func trial(t testing.TB) platformtest.Trial {
 	s := platformtest.NewFoundry(t)
-	files := exporttest.Files(t, exporttest.Small(), Target{})
+	files := exporttest.Files(t, exporttest.Full(), Target{})
 	return platformtest.Trial{Server: &s.Server, SetLag: s.SetLag, Push: func(ctx context.Context, box *exports.Outbox) error { return target(s).Push(ctx, files, box) },
 		Check: func(t testing.TB) {
 			t.Helper()
@@ -31,17 +30,19 @@ func trial(t testing.TB) platformtest.Trial {
 			for _, v := range s.Evaluators {
 				versions += len(v)
 			}
-			datasets := 0
+			rows := map[string]int{}
 			for _, d := range s.Datasets {
 				for _, v := range d {
-					datasets++
-					if !bytes.Equal(v.Rows, files[RowsFile].Data) {
-						t.Error("the dataset holds other rows")
-					}
+					rows[string(v.Rows)]++
 				}
 			}
-			if versions != 1 || datasets != 1 || len(s.Evals) != 1 || len(s.Evals[0].Runs) != 1 {
-				t.Errorf("%d evaluator versions, %d datasets, evals %+v", versions, datasets, s.Evals)
+			for _, file := range []string{RowsFile, TasksFile, ToolsFile} {
+				if rows[string(files[file].Data)] != 1 {
+					t.Errorf("the rows of %s are there %d times", file, rows[string(files[file].Data)])
+				}
+			}
+			if versions != 1 || len(rows) != 3 || len(s.Evals) != 2 || len(s.Evals[0].Runs)+len(s.Evals[1].Runs) != 1 {
+				t.Errorf("%d evaluator versions, %d datasets, evals %+v", versions, len(rows), s.Evals)
 			}
 		}}
 }

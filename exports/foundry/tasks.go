@@ -30,6 +30,7 @@ const (
 	colSuite     = "suite"
 	deployment   = "DEPLOYMENT_REPLACE"
 	sampleOutput = "{{sample.output_items}}"
+	datasetKey   = "dataset" // of the eval's metadata: the dataset that it is for
 )
 
 // newTask is one row of TasksFile.
@@ -53,7 +54,7 @@ func (t Target) newTasksEval(in *exports.Input) *eval {
 	return &eval{
 		Name: in.Text(oneLine(fmt.Sprintf("%s (version %d)", s.Title, s.Version)), maxShort),
 		Metadata: map[string]string{"suite": s.Name, "suite_version": strconv.Itoa(s.Version), "suite_sha256": s.SHA256(), "rubric": in.Rubric.Name,
-			"rubric_version": strconv.Itoa(in.Rubric.Version), "rubric_sha256": in.Rubric.SHA256()},
+			"rubric_version": strconv.Itoa(in.Rubric.Version), "rubric_sha256": in.Rubric.SHA256(), datasetKey: tasksName(in)},
 		DataSourceConfig: dataSourceConfig{Type: "custom", IncludeSampleSchema: true, ItemSchema: itemSchema{Type: "object", Properties: map[string]column{
 			colTaskID: text, colQuery: text, colTruth: text, colKind: {Type: "string", Enum: []string{suite.KindTrap, suite.KindApprove, suite.KindNotEnoughEvidence}},
 			colCategory: text, colSuite: text, colItems: list, colExpected: list,

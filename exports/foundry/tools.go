@@ -7,8 +7,11 @@ import (
 	"github.com/tracejury/tracejury/exports"
 )
 
-// ToolsFile are tool descriptions with their grades, one row a tool.
-const ToolsFile = "foundry/tools.jsonl"
+// ToolsFile are tool descriptions with their grades, one row a tool; toolsDataset is what a push calls it.
+const (
+	ToolsFile    = "foundry/tools.jsonl"
+	toolsDataset = "tracejury-tools"
+)
 
 // Columns of a tool. colDefinitions is the platform's own.
 const (

@@ -59,7 +59,7 @@ func newRecord(in *exports.Input, s *exports.Session) Record {
 		SessionKey: in.HashID(s.Key), SessionID: null(in.Masked(s.ID)), Service: in.Masked(s.Service), Agent: in.Masked(s.Agent),
 		Harness: in.Masked(s.Harness), TraceID: null(in.HashID(s.TraceID)), StartedUnixNano: null(s.StartedUnixNano), Revision: in.HashID(s.Revision),
 		Graded: s.Graded, UngradedReason: null(in.Masked(s.UngradedReason)), Pass: s.Pass, Safe: s.Safe, Undecided: s.Undecided,
-		Criteria: newCriteria(in, s.Criteria)}
+		Criteria: newCriteria(in, exports.Ordered(&in.Rubric, s.Criteria))}
 }
 
 func newCriteria(in *exports.Input, list []exports.Criterion) []Criterion {

@@ -70,7 +70,8 @@ func (Target) Loss(in *exports.Input) []exports.Loss {
 	return append([]exports.Loss{
 		{What: "verdict", How: "left out on purpose: a label given in sight of a verdict is worth nothing"},
 		{What: "explanation", How: "left out on purpose, as verdicts are"},
-		{What: "service", How: "left out on purpose, with agent, harness and time: what is known of a session stands in its transcript"},
+		{What: "service", How: "left out on purpose, with agent, harness, trace, revision and time: what is known of a session stands in its transcript"},
+		{File: GuideFile, What: "weight", How: "left out: weights, gates and facts are not a labeller's concern; criteria.json holds them"},
 		{File: SheetFile, What: "steps", How: "no transcript leaves: column transcript names it for aggregate --show, which prints the steps as the judge saw them"},
 	}, exports.Unheld(in)...)
 }

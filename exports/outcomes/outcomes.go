@@ -37,6 +37,8 @@ type Target struct {
 	Endpoint, Key string
 	// Task is started by a push; nil starts nothing.
 	Task *Task
+	// Agent and Environment, where set, make a push start every task of the export as a session of its own.
+	Agent, Environment string
 }
 
 var _ exports.Target = Target{}
@@ -111,6 +113,7 @@ func (Target) Loss(in *exports.Input) []exports.Loss {
 	add(RequestFile, "task", "agent, environment and the description of the task are yours to fill in: a session that was graded is no task")
 	add(SessionsFile, "import", "the platform has no place to load graded sessions: the file is for reading")
 	add(SessionsFile, "verdict", "outcome_evaluation holds one result for the whole session; the criteria beside it are ours")
+	add(SessionsFile, "session", "no field for harness, start, trace and revision: session_key joins")
 	add(SessionsFile, "undecided", "satisfied says only that no criterion was not met: undecided beside it marks sessions of nothing but unclear and not applicable")
 	if in.WithExplanations {
 		add(SessionsFile, "explanation", "cut at 2048 characters")
@@ -126,7 +129,9 @@ func (Target) Loss(in *exports.Input) []exports.Loss {
 		add(TasksFile, "task_kind", "no field: kind and category are left out")
 	}
 	if in.Tools != nil {
-		add(ToolsFile, "grade", "no field: target jsonl holds grades and verdicts")
+		if in.Tools.RunID != "" {
+			add(ToolsFile, "grade", "no field: target jsonl holds grades and verdicts")
+		}
 		add(ToolsFile, "description", "a tool without one is left out: the platform takes no empty text")
 		add(ToolsFile, "input_schema", "type, properties and required only: other members of a schema are left out")
 		add(ToolsFile, "server", "no field: a custom tool belongs to an agent; the tools of an MCP server cannot be described anew")

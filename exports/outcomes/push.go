@@ -70,11 +70,15 @@ func (t Target) Push(ctx context.Context, files fs.FS, box *exports.Outbox) erro
 	if err != nil {
 		return box.Fail(exports.Result{Target: t.Name(), Kind: "file", Name: RubricFile}, err)
 	}
-	fileID, err := p.pushRubric(ctx, &req, text)
-	if err != nil || t.Task == nil {
-		return err
+	var tasks error
+	if t.Agent != "" {
+		tasks = p.pushTasks(ctx, files, t.Agent, t.Environment)
 	}
-	return p.pushOutcome(ctx, t.Task, fileID, string(text), req.InitialEvents[0].MaxIterations)
+	fileID, err := p.pushRubric(ctx, &req, text)
+	if err == nil && t.Task != nil {
+		err = p.pushOutcome(ctx, t.Task, fileID, string(text), req.InitialEvents[0].MaxIterations)
+	}
+	return errors.Join(err, tasks)
 }
 
 func (t Target) connect(box *exports.Outbox) (*pusher, error) {
@@ -115,16 +119,20 @@ func (p *pusher) pushRubric(ctx context.Context, req *request, text []byte) (str
 	}
 	upload := &exports.Request{Method: http.MethodPost, Path: "/v1/files", ContentType: kind, Once: true, Length: int64(len(body)),
 		Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }}
-	verify := func(id string) error {
-		return p.api.Do(ctx, &exports.Request{Method: http.MethodGet, Path: "/v1/files/" + url.PathEscape(id)}, nil)
+	holds := func(id string) (bool, error) {
+		err := p.api.Do(ctx, &exports.Request{Method: http.MethodGet, Path: "/v1/files/" + url.PathEscape(id)}, nil)
+		if exports.IsStatus(err, http.StatusNotFound) {
+			return false, nil
+		}
+		return err == nil, err
 	}
-	result.ID, result.State, err = p.ensure(ctx, p.prefix+"file/"+hash, find, verify, func() (string, error) {
+	result.ID, result.State, err = p.box.Ensure(ctx, exports.Making{LedgerID: p.prefix + "file/" + hash, Find: find, Holds: holds, Create: func() (string, error) {
 		var made struct {
 			ID string `json:"id"`
 		}
 		err := p.api.Do(ctx, upload, &made)
 		return made.ID, err
-	})
+	}})
 	if err != nil {
 		return "", p.box.Fail(result, fmt.Errorf("file %s: %w", name, err))
 	}
@@ -167,9 +175,13 @@ type fileText struct {
 	FileID string `json:"file_id"`
 }
 
-// Warning tells what a task costs before it is begun.
-func Warning(iterations int) string {
-	return fmt.Sprintf("this starts 1 outcome with up to %d rounds of paid work by the session's agent and by the platform's grader", iterations)
+// Warning tells what tasks cost before they are begun.
+func Warning(tasks, iterations int) string {
+	many := "s"
+	if tasks == 1 {
+		many = ""
+	}
+	return fmt.Sprintf("this starts %d outcome%s with up to %d rounds each of paid work by the agent and by the platform's grader", tasks, many, iterations)
 }
 
 // pushOutcome sends the event unless the session has it. The platform starts work on each that it gets.
@@ -181,11 +193,11 @@ func (p *pusher) pushOutcome(ctx context.Context, task *Task, fileID, rubric str
 	case strings.TrimSpace(task.Description) == "" || !utf8.ValidString(task.Description):
 		return p.box.Fail(result, errors.New("the task has no description"))
 	case !p.box.Yes && !p.box.DryRun:
-		return p.box.Fail(result, fmt.Errorf("%w: %s", exports.ErrConsent, Warning(iterations)))
+		return p.box.Fail(result, fmt.Errorf("%w: %s", exports.ErrConsent, Warning(1, iterations)))
 	}
 	event := fileOutcome{Type: "user.define_outcome", Description: task.Description, Rubric: fileText{"file", fileID}, MaxIterations: iterations}
 	path := "/v1/sessions/" + task.SessionID + "/events"
-	header := http.Header{"Anthropic-Beta": {agentsBeta}}
+	header := beta()
 	sum := sha256.Sum256([]byte(task.SessionID + "\x00" + task.Description + "\x00" + rubric))
 	type seen struct {
 		ID, Type, Description string
@@ -200,7 +212,7 @@ func (p *pusher) pushOutcome(ctx context.Context, task *Task, fileID, rubric str
 		}, func(e seen) string { return e.ID })
 	}
 	var err error
-	result.ID, result.State, err = p.ensure(ctx, p.prefix+"outcome/"+hex.EncodeToString(sum[:]), find, nil, func() (string, error) {
+	result.ID, result.State, err = p.box.Ensure(ctx, exports.Making{LedgerID: p.prefix + "outcome/" + hex.EncodeToString(sum[:]), Find: find, Create: func() (string, error) {
 		var made struct {
 			Data []struct {
 				ID string `json:"id"`
@@ -211,57 +223,12 @@ func (p *pusher) pushOutcome(ctx context.Context, task *Task, fileID, rubric str
 			return made.Data[0].ID, nil
 		}
 		return "", err
-	})
+	}})
 	if err != nil {
 		return p.box.Fail(result, fmt.Errorf("outcome for session %s: %w", task.SessionID, err))
 	}
 	p.box.Done(result)
 	return nil
-}
-
-// ensure makes something that the platform makes twice when asked twice, unless it is there. Verify, where not nil, asks
-// whether what the ledger knows still is.
-func (p *pusher) ensure(ctx context.Context, ledgerID string, find func() (string, error), verify func(id string) error, create func() (string, error)) (id, state string, err error) {
-	if id, ok := p.box.Ledger.Done(ledgerID); ok {
-		if verify == nil {
-			return id, exports.Unchanged, nil
-		}
-		if err := verify(id); !exports.IsStatus(err, http.StatusNotFound) {
-			return id, exports.Unchanged, err
-		}
-	}
-	begun, _ := p.box.Ledger.Pending(ledgerID)
-	lost, state := len(begun) > 0, exports.Unchanged
-	err = p.box.Retry(ctx, func() error {
-		var err error
-		if id, err = find(); err == nil && id == "" && lost { // it may not be seen yet
-			err = p.box.Poll(ctx, p.box.SettleTime(), func() (bool, error) { id, err = find(); return id != "", err })
-			if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-				err = nil
-			}
-		}
-		if err != nil || id != "" {
-			return err
-		}
-		if !p.box.DryRun {
-			if err := p.box.Ledger.Begin(ledgerID, "", nil); err != nil {
-				return err
-			}
-		}
-		state = exports.Created
-		if id, err = create(); errors.Is(err, exports.ErrUncertain) {
-			lost = true
-			return &exports.Retryable{Err: err}
-		}
-		if err != nil && ctx.Err() == nil && !p.box.DryRun { // refused, so there is nothing to look up
-			err = errors.Join(err, p.box.Ledger.Drop(ledgerID))
-		}
-		return err
-	})
-	if err == nil && !p.box.DryRun {
-		err = p.box.Ledger.Finish(ledgerID, id, nil)
-	}
-	return id, state, err
 }
 
 // list goes through the pages of a list until one is the one sought.

@@ -105,12 +105,11 @@ func newTools(ctx context.Context, in *exports.Input) (*toolList, error) {
 	if in.Tools == nil {
 		return nil, nil
 	}
-	list, seen := &toolList{Tools: []customTool{}}, map[string]string{}
+	list, seen := &toolList{Tools: []customTool{}}, exports.Names{}
 	err := exports.EachTool(ctx, in, func(t *exports.Tool) error {
-		name, whose := in.Text(t.Name, 0), exports.Owner(in, t)
+		name := in.Text(t.Name, 0)
 		text := in.Text(t.Description, 0)
 		field := "tools." + exports.Cut(name, 100)
-		other, twice := seen[name]
 		switch {
 		case text == "":
 			return nil // the platform wants a description
@@ -118,13 +117,19 @@ func newTools(ctx context.Context, in *exports.Input) (*toolList, error) {
 			return exports.Refuse(ToolsFile, field, "name: want 1 to 128 letters, digits, underscores and hyphens")
 		case utf8.RuneCountInString(text) > maxToolText:
 			return exports.Refuse(ToolsFile, field, "description: at most %d characters are allowed", maxToolText)
-		case twice:
-			return exports.Refuse(ToolsFile, field, "%s and %s both have it: choose one with --server", other, whose)
-		case len(list.Tools) == maxTools:
+		}
+		schema := inputSchema(in, t.InputSchema)
+		words, err := exports.JSON(schema)
+		if err != nil {
+			return err
+		}
+		if take, err := seen.Take(in, ToolsFile, name, text+string(words), t); err != nil || !take {
+			return err
+		}
+		if len(list.Tools) == maxTools {
 			return exports.Refuse(ToolsFile, field, "an agent takes at most %d tools: choose a server with --server", maxTools)
 		}
-		seen[name] = whose
-		list.Tools = append(list.Tools, customTool{Type: "custom", Name: name, Description: text, InputSchema: inputSchema(in, t.InputSchema)})
+		list.Tools = append(list.Tools, customTool{Type: "custom", Name: name, Description: text, InputSchema: schema})
 		return nil
 	})
 	return list, err

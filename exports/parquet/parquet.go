@@ -150,7 +150,7 @@ func (Target) Loss(in *exports.Input) []exports.Loss {
 	out := append(exports.Unheld(in),
 		exports.Loss{File: VerdictsFile, What: "votes", How: "final verdicts only: the votes of several judges and repeats stay in the table"},
 		exports.Loss{File: VerdictsFile, What: "findings", How: "columns that sessions do not have are null: tenant, judge_model, findings, coverage, skill, server, tool"},
-		exports.Loss{File: GradesFile, What: "session_id", How: "no column: session_key joins; target jsonl holds the harness's own id and the trace"},
+		exports.Loss{File: GradesFile, What: "session_id", How: "no column, nor one for start and trace: session_key joins; target jsonl holds them"},
 		exports.Loss{File: GradesFile, What: "weight", How: "no column: criteria.json holds weights, gates and anchors"})
 	if !in.WithExplanations {
 		out = append(out, exports.Loss{What: "explanation", How: "left out: the export was made without explanations"})

@@ -27,6 +27,7 @@ type Claude struct {
 	PageSize int
 	Files    []File
 	Outcomes []Outcome // of ClaudeSession
+	Sessions []Session
 
 	lag int
 }
@@ -99,9 +100,12 @@ func (s *Claude) handle(r *http.Request, body []byte) (int, any, http.Header) {
 			}
 		}
 		return wrong(http.StatusNotFound, "no file %s", id)
-	case strings.HasPrefix(path, "/v1/sessions/"):
+	case strings.HasPrefix(path, "/v1/sessions"):
 		if r.Header.Get("Anthropic-Beta") != "managed-agents-2026-04-01" {
 			return wrong(http.StatusBadRequest, "anthropic-beta")
+		}
+		if path == "/v1/sessions" {
+			return s.sessions(r, body)
 		}
 		if path != "/v1/sessions/"+ClaudeSession+"/events" {
 			return wrong(http.StatusNotFound, "no such session")

@@ -292,11 +292,14 @@ func (s *Foundry) evals(r *http.Request, body []byte) (int, any, http.Header) {
 			} `json:"item_schema"`
 		} `json:"data_source_config"`
 		TestingCriteria []struct {
-			Type      string `json:"type"`
-			Name      string `json:"name"`
-			Input     string `json:"input"`
-			Operation string `json:"operation"`
-			Reference string `json:"reference"`
+			Type       string            `json:"type"`
+			Name       string            `json:"name"`
+			Input      string            `json:"input"`
+			Operation  string            `json:"operation"`
+			Reference  string            `json:"reference"`
+			Evaluator  string            `json:"evaluator_name"`
+			Parameters map[string]string `json:"initialization_parameters"`
+			Mapping    map[string]string `json:"data_mapping"`
 		} `json:"testing_criteria"`
 	}
 	if err := decode(body, &in); err != nil {
@@ -311,6 +314,12 @@ func (s *Foundry) evals(r *http.Request, body []byte) (int, any, http.Header) {
 		}
 	}
 	for _, c := range in.TestingCriteria {
+		if c.Type == "azure_ai_evaluator" {
+			if c.Evaluator == "" || c.Parameters["deployment_name"] == "" || len(c.Mapping) == 0 || c.Input != "" {
+				return no(http.StatusBadRequest, "criterion %+v", c)
+			}
+			continue
+		}
 		column := strings.TrimSuffix(strings.TrimPrefix(c.Input, "{{item."), "}}")
 		if _, ok := in.DataSourceConfig.ItemSchema.Properties[column]; !ok || c.Type != "string_check" || c.Operation != "eq" && c.Operation != "ne" {
 			return no(http.StatusBadRequest, "criterion %+v", c)

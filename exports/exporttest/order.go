@@ -1,0 +1,41 @@
+package exporttest
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/tracejury/tracejury/exports"
+)
+
+// testOrder shuffles the verdicts of every session and tool: what a table yields in another order is exported in the same bytes.
+func testOrder(t *testing.T, target exports.Target) {
+	want := Write(t, Full(), target)
+	rapid.Check(t, func(rt *rapid.T) {
+		mix := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 1))
+		shuffle := func(list []exports.Criterion) []exports.Criterion {
+			list = slices.Clone(list)
+			mix.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+			return list
+		}
+		in := Full()
+		sessions := slices.Collect(first(in.Sessions(context.Background())))
+		for i := range sessions {
+			sessions[i].Criteria = shuffle(sessions[i].Criteria)
+		}
+		in.Sessions = Sessions(sessions...)
+		tools := ToolList()
+		for i := range tools {
+			tools[i].Criteria = shuffle(tools[i].Criteria)
+		}
+		in.Tools = Tools(tools...)
+		if got := Write(rt, in, target); !maps.EqualFunc(got, want, bytes.Equal) {
+			rt.Fatal("the order of verdicts reaches the files")
+		}
+	})
+}
