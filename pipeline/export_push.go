@@ -95,13 +95,14 @@ func (a awsAccount) Config(ctx context.Context) (aws.Config, error) {
 
 // entra asks the environment, a managed identity or the Azure CLI for tokens, the first time that one is wanted.
 type entra struct {
-	cred *azidentity.DefaultAzureCredential
+	cred    *azidentity.DefaultAzureCredential
+	options *azidentity.DefaultAzureCredentialOptions // nil but in tests
 }
 
 // Token implements foundry.TokenSource.
 func (e *entra) Token(ctx context.Context) (string, error) {
 	if e.cred == nil {
-		cred, err := azidentity.NewDefaultAzureCredential(nil)
+		cred, err := azidentity.NewDefaultAzureCredential(e.options)
 		if err != nil {
 			return "", fmt.Errorf("find Entra credentials: %w", err)
 		}
@@ -119,7 +120,7 @@ const pushLedger = "push.jsonl"
 
 // push sends what stands in dir. What failed does not keep the rest back.
 func push(ctx context.Context, cfg *Config, dir string, to []exports.Pusher, o *PushOptions, dryRun bool, log *slog.Logger) ([]exports.Result, error) {
-	m, err := cfg.masker()
+	masked, err := pushMask(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -137,8 +138,6 @@ func push(ctx context.Context, cfg *Config, dir string, to []exports.Pusher, o *
 	}
 	defer ledger.Close()
 	var results []exports.Result
-	secrets := strings.NewReplacer(secretPairs(os.Getenv("ANTHROPIC_API_KEY"), os.Getenv("AWS_SECRET_ACCESS_KEY"), os.Getenv("AWS_SESSION_TOKEN"), os.Getenv("AZURE_CLIENT_SECRET"))...)
-	masked := func(s string) string { return m.String(secrets.Replace(s), nil) }
 	box := &exports.Outbox{Ledger: ledger, DryRun: dryRun, Yes: o.Yes, Now: o.Now, Mask: masked, Report: func(r exports.Result) {
 		results = append(results, r)
 		log.Info("push", "target", r.Target, "kind", r.Kind, "name", r.Name, "id", r.ID, "state", r.State, "count", r.Count, "error", r.Error)
@@ -186,6 +185,16 @@ func pushError(ctx context.Context, results []exports.Result, err error) error {
 		return &ExitError{Code: ExitPartial, Err: err, Hint: "run the same command again to go on: what was sent is not sent twice"}
 	}
 	return &ExitError{Code: ExitService, Err: err}
+}
+
+// pushMask hides what a server may repeat: the credentials of the environment, and what any text is masked for.
+func pushMask(cfg *Config) (func(string) string, error) {
+	m, err := cfg.masker()
+	if err != nil {
+		return nil, err
+	}
+	secrets := strings.NewReplacer(secretPairs(os.Getenv("ANTHROPIC_API_KEY"), os.Getenv("AWS_SECRET_ACCESS_KEY"), os.Getenv("AWS_SESSION_TOKEN"), os.Getenv("AZURE_CLIENT_SECRET"))...)
+	return func(s string) string { return m.String(secrets.Replace(s), nil) }, nil
 }
 
 // maskedError shows nothing but masked text; what it wraps can still be asked for.
