@@ -28,6 +28,9 @@ func injectedSkill(t string) *SkillLoad {
 		dir = strings.TrimSpace(dir)
 		return &SkillLoad{Skill: lastSegment(dir), Via: ViaInjected, Outcome: "loaded", Directory: dir, Body: strings.TrimLeft(body, "\n"), Truncated: isCut(t)}
 	}
+	if l := skillContext(t); l != nil {
+		return l
+	}
 	rest, ok := strings.CutPrefix(t, "<skill>")
 	if !ok {
 		return nil
@@ -43,6 +46,40 @@ func injectedSkill(t string) *SkillLoad {
 	}
 	body = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(body), "</skill>"))
 	return &SkillLoad{Skill: strings.TrimSpace(name), Via: ViaUser, Outcome: "loaded", Directory: directory(path), Body: body, Truncated: isCut(t)}
+}
+
+// skillContext reads the element in which Copilot CLI hands a skill to the model: its directory, files beside it, its text. Before
+// it stands a sentence where the user asked for the skill.
+func skillContext(t string) *SkillLoad {
+	const open = `<skill-context name="`
+	via := ViaInjected
+	if strings.HasPrefix(t, "The user explicitly invoked the ") {
+		via = ViaUser
+		if i := strings.Index(t, open); i >= 0 {
+			t = t[i:]
+		}
+	}
+	if !strings.HasPrefix(t, open) {
+		return nil
+	}
+	name, rest, ok := strings.Cut(t[len(open):], `">`)
+	if !ok || name == "" || strings.Contains(name, "\n") {
+		return nil
+	}
+	body := strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "</skill-context>"))
+	l := &SkillLoad{Skill: name, Via: via, Outcome: "loaded", Truncated: isCut(t)}
+	if dir, ok := strings.CutPrefix(body, baseDirectory); ok {
+		dir, body, _ = strings.Cut(dir, "\n")
+		l.Directory, body = strings.TrimSpace(dir), strings.TrimLeft(body, "\n")
+	}
+	if strings.HasPrefix(body, "Related files (") {
+		_, body, _ = strings.Cut(body, "\n")
+		for strings.HasPrefix(body, "  - ") {
+			_, body, _ = strings.Cut(body, "\n")
+		}
+	}
+	l.Body = strings.TrimSpace(body)
+	return l
 }
 
 func between(s, open, end string) (string, bool) {

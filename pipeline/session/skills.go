@@ -191,6 +191,9 @@ func (b *builder) eventAttempts(out []*attempt) []*attempt {
 			}
 			bodies[key+"\x00"+text.body] = true
 		}
+		if e.Via == convention.ViaInjected && toldBefore(out, key, text.body) {
+			continue
+		}
 		if a := b.matchEvent(out, it, e, key); a != nil {
 			a.take(it, e, text)
 			continue
@@ -206,6 +209,16 @@ func (b *builder) eventAttempts(out []*attempt) []*attempt {
 		out = append(out, a)
 	}
 	return append(out, b.deduce(out, later)...)
+}
+
+// toldBefore says whether a load of the skill has this body already, or a part of it: it is told again to the model.
+func toldBefore(out []*attempt, key, body string) bool {
+	for _, a := range out {
+		if own := a.text.body; body != "" && own != "" && a.outcome == loaded && sameSkill(foldSkill(a.name), key) && (strings.Contains(body, own) || strings.Contains(own, body)) {
+			return true
+		}
+	}
+	return false
 }
 
 // matchEvent is the attempt that an event belongs to: of the same call, else of the same skill and not yet told by this
