@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/tracejury/tracejury/pipeline/store"
+	"github.com/tracejury/tracejury/pipeline/table"
 )
 
 const commitPrefix = "_commits/"
@@ -21,6 +23,7 @@ const commitPrefix = "_commits/"
 type Commit struct {
 	Seq           int64               `json:"seq"`
 	SchemaVersion int                 `json:"schema_version"`
+	Buckets       int                 `json:"buckets"` // of the layout
 	AsOf          time.Time           `json:"as_of"`
 	InputsSHA256  string              `json:"inputs_sha256"` // of the plan: sources, objects and their ETags
 	Counts        IngestCounts        `json:"counts"`
@@ -45,26 +48,36 @@ func commitKey(seq int64) string { return fmt.Sprintf("%s%020d.json", commitPref
 
 // lastCommit finds the newest commit, nil when there is none.
 func lastCommit(ctx context.Context, st store.Store) (*Commit, error) {
-	last := int64(-1)
+	seqs, err := commits(ctx, st)
+	if err != nil || len(seqs) == 0 {
+		return nil, err
+	}
+	return readCommit(ctx, st, seqs[len(seqs)-1])
+}
+
+// commits lists the sequence numbers of all commits, in order.
+func commits(ctx context.Context, st store.Store) (seqs []int64, err error) {
 	for obj, err := range st.List(ctx, commitPrefix, store.ListOptions{KeysOnly: true}) {
 		if err != nil {
 			return nil, fmt.Errorf("list commits: %w", err)
 		}
 		name := strings.TrimSuffix(path.Base(obj.Key), ".json")
-		if n, err := strconv.ParseInt(name, 10, 64); err == nil && len(name) == 20 {
-			last = max(last, n)
+		if n, err := strconv.ParseInt(name, 10, 64); err == nil && len(name) == 20 && n >= 0 {
+			seqs = append(seqs, n)
 		}
 	}
-	if last < 0 {
-		return nil, nil
-	}
-	data, _, err := st.Get(ctx, commitKey(last), "")
+	slices.Sort(seqs)
+	return seqs, nil
+}
+
+func readCommit(ctx context.Context, st store.Store, seq int64) (*Commit, error) {
+	data, _, err := st.Get(ctx, commitKey(seq), "")
 	if err != nil {
 		return nil, fmt.Errorf("read last commit: %w", err)
 	}
 	var c Commit
 	if err := json.Unmarshal(data, &c); err != nil {
-		return nil, fmt.Errorf("read %s: %w", commitKey(last), err)
+		return nil, fmt.Errorf("read %s/%s: %w: %w", st.URI(), commitKey(seq), table.ErrDamaged, err)
 	}
 	return &c, nil
 }

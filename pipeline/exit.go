@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tracejury/tracejury/pipeline/store"
+	"github.com/tracejury/tracejury/pipeline/table"
 )
 
 // Exit codes of every command.
@@ -48,6 +49,9 @@ func Exit(w io.Writer, err error) int {
 		code, hint = e.Code, e.Hint
 	} else if errors.Is(err, context.Canceled) {
 		code, hint = ExitPartial, "run the same command again to go on"
+	}
+	if errors.Is(err, table.ErrDamaged) && hint == "" {
+		hint = "ingest --full reads the archive again and builds damaged tables anew"
 	}
 	if se, ok := errors.AsType[*store.Error](err); ok && hint == "" {
 		hint = se.Hint

@@ -145,8 +145,11 @@ func (r *ingestRun) nothingRead() error {
 
 func (r *ingestRun) run(ctx context.Context, eraseKey string) (*IngestSummary, error) {
 	sum := &IngestSummary{Data: r.root.Store.URI(), Commit: -1}
-	last, err := lastCommit(ctx, r.root.Store)
+	last, err := r.lastCommit(ctx)
 	if err != nil {
+		return nil, err
+	}
+	if err := r.checkLayout(last); err != nil {
 		return nil, err
 	}
 	if r.erased, err = loadErasures(ctx, r.root.Store); err != nil {
@@ -204,7 +207,7 @@ func (r *ingestRun) written() []CommitEntry {
 }
 
 func (r *ingestRun) nextCommit(last *Commit) *Commit {
-	c := &Commit{Seq: 1, SchemaVersion: schema.Version, AsOf: r.cfg.asOf, InputsSHA256: r.plan, ContentOn: r.cfg.Content.Storage == "on"}
+	c := &Commit{Seq: 1, SchemaVersion: schema.Version, Buckets: r.root.Layout.Buckets, AsOf: r.cfg.asOf, InputsSHA256: r.plan, ContentOn: r.cfg.Content.Storage == "on"}
 	if last != nil {
 		c.Seq, c.ContentSince, c.ContentFloor = last.Seq+1, last.ContentSince, last.ContentFloor
 		if c.ContentOn && !last.ContentOn {
@@ -350,7 +353,7 @@ func addCount(m map[string]int64, key string, n int64) {
 
 // mergeRows replaces the object at key by the stored rows that stay and the new ones. Rows that are the same stay one.
 func mergeRows[T schema.Row[T]](ctx context.Context, r *ingestRun, t schema.Table, key string, add []T, stays func(T) bool) error {
-	old, etag, err := table.Read[T](ctx, r.root.Store, key)
+	old, etag, err := readMended[T](ctx, r, key)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/tracejury/tracejury/pipeline/store"
-	"github.com/tracejury/tracejury/pipeline/table"
 	"github.com/tracejury/tracejury/schema"
 )
 
@@ -45,7 +44,9 @@ func (r *ingestRun) listInputs(ctx context.Context, last *Commit) error {
 	from := map[string]time.Time{} // source ─► time from which keys are listed
 	oldest := r.cfg.asOf
 	for _, sc := range r.cfg.Sources {
-		st, err := r.cfg.openStore(ctx, sc.URI, r.cfg.Store.options(sc.Region, sc.RoleARN, r.cfg.Limits.MaxObjectBytes, r.log))
+		opts := r.cfg.Store.options(sc.Region, sc.RoleARN, r.cfg.Limits.MaxObjectBytes, r.log)
+		opts.NoLinks = true
+		st, err := r.cfg.openStore(ctx, sc.URI, opts)
 		if err != nil {
 			return fmt.Errorf("open source %s: %w", sc.URI, err)
 		}
@@ -212,7 +213,7 @@ func (r *ingestRun) knownObjects(ctx context.Context, since time.Time) (map[stri
 		if r.objectDays = append(r.objectDays, key); !since.IsZero() && m[1] < first {
 			continue
 		}
-		rows, _, err := table.Read[row](ctx, r.root.Store, key)
+		rows, _, err := readMended[row](ctx, r, key)
 		if err != nil {
 			return nil, fmt.Errorf("read objects: %w", err)
 		}

@@ -18,6 +18,7 @@ import (
 
 // localObject is a stored object copied to local disk. The zero value is an object that does not exist.
 type localObject struct {
+	name string // URI
 	etag string
 	sum  [sha256.Size]byte
 	file string
@@ -34,8 +35,11 @@ func (r *ingestRun) fetch(ctx context.Context, dir, key string) (localObject, er
 		return localObject{}, err
 	}
 	lo, err := saveLocal(dir, key, body)
-	lo.etag = obj.ETag
-	return lo, errors.Join(err, body.Close())
+	lo.etag, lo.name = obj.ETag, r.root.Store.URI()+"/"+key
+	if err := errors.Join(err, body.Close()); err != nil || !r.opts.Full {
+		return lo, err
+	}
+	return r.mended(ctx, dir, key, lo)
 }
 
 func saveLocal(dir, key string, body io.Reader) (lo localObject, err error) {
@@ -75,6 +79,7 @@ func (lo localObject) remove() {
 
 // rowStream reads the rows of a local object in order, with one row of look-ahead.
 type rowStream[T any] struct {
+	lo  localObject
 	f   *os.File
 	r   *table.Reader[T]
 	cur *T
@@ -90,9 +95,9 @@ func openRows[T any](lo localObject) (*rowStream[T], error) {
 	}
 	r, err := table.NewReader[T](f, lo.size)
 	if err != nil {
-		return nil, errors.Join(err, f.Close())
+		return nil, errors.Join(lo.failed(err), f.Close())
 	}
-	return &rowStream[T]{f: f, r: r}, nil
+	return &rowStream[T]{lo: lo, f: f, r: r}, nil
 }
 
 // peek is the next row, nil at the end.
@@ -105,7 +110,15 @@ func (s *rowStream[T]) peek() (*T, error) {
 		return nil, s.close()
 	}
 	s.cur = row
-	return row, err
+	return row, s.lo.failed(err)
+}
+
+// failed names the object in an error of reading it.
+func (lo localObject) failed(err error) error {
+	if err == nil || lo.name == "" {
+		return err
+	}
+	return fmt.Errorf("%s: %w", lo.name, err)
 }
 
 // pop passes the row that peek showed.

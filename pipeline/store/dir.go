@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"math"
 	"net/url"
 	"os"
@@ -22,6 +23,9 @@ type dirStore struct {
 	max  int64
 	tags *tagMemo
 	lock *dirLock
+	log  *slog.Logger
+
+	noLinks bool
 }
 
 func openDir(path string, opts Options) (*dirStore, error) {
@@ -35,6 +39,7 @@ func openDir(path string, opts Options) (*dirStore, error) {
 	}
 	d := &dirStore{
 		root: root, max: opts.MaxObjectBytes, tags: newTagMemo(), lock: newDirLock(root),
+		log: opts.Log, noLinks: opts.NoLinks,
 		uri: strings.TrimSuffix((&url.URL{Scheme: "file", Path: slashed}).String(), "/"),
 	}
 	if info, err := os.Stat(root); err == nil && !info.IsDir() {
@@ -46,6 +51,14 @@ func openDir(path string, opts Options) (*dirStore, error) {
 func (d *dirStore) URI() string { return d.uri }
 
 func (d *dirStore) path(key string) string { return filepath.Join(d.root, filepath.FromSlash(key)) }
+
+// realRoot is the root without links, which may lead to it.
+func (d *dirStore) realRoot() string {
+	if real, err := filepath.EvalSymlinks(d.root); err == nil {
+		return real
+	}
+	return d.root
+}
 
 func (d *dirStore) fail(op, key string, err error) error {
 	if err == nil {
@@ -89,6 +102,11 @@ func (d *dirStore) openFile(ctx context.Context, op, key string) (*os.File, fs.F
 		return nil, nil, err
 	}
 	path := d.path(key)
+	if d.noLinks {
+		if real, err := filepath.EvalSymlinks(path); err != nil || real != filepath.Join(d.realRoot(), filepath.FromSlash(key)) {
+			return nil, nil, ErrNotExist
+		}
+	}
 	if info, err := os.Stat(path); err != nil {
 		return nil, nil, err
 	} else if !info.Mode().IsRegular() {

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -104,6 +105,10 @@ func (w *dirWalk) entries(dir, base string) ([]dirEntry, error) {
 		if !w.wanted(key) && !w.wanted(key+"/") {
 			continue
 		}
+		if w.d.noLinks && name.Type()&fs.ModeSymlink != 0 {
+			w.passLink(key)
+			continue
+		}
 		info, err := os.Stat(w.d.path(key)) // follows links
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // removed meanwhile, or a link to nothing
@@ -123,6 +128,15 @@ func (w *dirWalk) entries(dir, base string) ([]dirEntry, error) {
 	}
 	slices.SortFunc(entries, func(a, b dirEntry) int { return cmp.Compare(a.key, b.key) })
 	return entries, nil
+}
+
+// passLink passes a link: what it leads to below the root is listed there, and what lies elsewhere was not asked for.
+func (w *dirWalk) passLink(key string) {
+	target, err := filepath.EvalSymlinks(w.d.path(key))
+	if root := w.d.realRoot(); err != nil || target == root || strings.HasPrefix(target, root+string(filepath.Separator)) {
+		return
+	}
+	w.d.log.Warn("a symbolic link that leads out of the archive is not followed: give what it leads to as a source of its own", "link", w.d.uri+"/"+key)
 }
 
 // wanted tells for a key whether it is asked for, and for a folder whether any key below it can be.

@@ -94,6 +94,8 @@ type Options struct {
 	SSE       string // s3: "", "AES256" or "aws:kms", asked for on every put
 	KMSKeyID  string // s3: with aws:kms; empty means the account's default key
 
+	NoLinks bool // file: symbolic links below the root are not followed
+
 	PartBytes      int64 // s3: larger bodies go up in parts of this size; 0 means 32 MiB, the least is 5 MiB
 	MaxObjectBytes int64 // most bytes that Get and GetRange hold in memory; 0 means 512 MiB
 	MaxAttempts    int   // s3: tries of one request, and re-openings of one broken stream; 0 means 6

@@ -84,7 +84,7 @@ func scan(ctx context.Context, r *objectReader, q Query, each func(g *Group) err
 func openFile(r *objectReader) (f *parquet.File, err error) {
 	defer func() { // the library panics on some damaged files
 		if p := recover(); p != nil {
-			f, err = nil, fmt.Errorf("read parquet: damaged: %v", p)
+			f, err = nil, fmt.Errorf("read parquet: %w: %v", ErrDamaged, p)
 		}
 	}()
 	f, err = parquet.OpenFile(r, r.snap.Size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
@@ -166,7 +166,7 @@ func (g *Group) Rows() int { return g.rows }
 func (g *Group) visit(r *objectReader, index int, each func(g *Group) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("read parquet: row group %d: damaged: %v", index, p)
+			err = fmt.Errorf("read parquet: row group %d: %w: %v", index, ErrDamaged, p)
 		}
 	}()
 	release, err := r.fetch(spans(g.file, index, g.leaves))

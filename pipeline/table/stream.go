@@ -120,16 +120,19 @@ type Reader[T any] struct {
 	rows  int64
 }
 
+// ErrDamaged is an object that is no whole Parquet file of ours.
+var ErrDamaged = errors.New("damaged")
+
 // NewReader opens a Parquet object of size bytes. Columns that T lacks are skipped, columns that the object lacks are zero.
 func NewReader[T any](in io.ReaderAt, size int64) (r *Reader[T], err error) {
 	defer func() { // the library panics on some damaged files
 		if p := recover(); p != nil {
-			r, err = nil, fmt.Errorf("read parquet: damaged: %v", p)
+			r, err = nil, fmt.Errorf("read parquet: %w: %v", ErrDamaged, p)
 		}
 	}()
 	f, err := parquet.OpenFile(in, size)
 	if err != nil {
-		return nil, fmt.Errorf("read parquet: %w", err)
+		return nil, fmt.Errorf("read parquet: %w: %w", ErrDamaged, err)
 	}
 	if v, ok := f.Lookup("tracejury.schema_version"); ok {
 		if n, err := strconv.Atoi(v); err != nil || n > schema.Version {
@@ -160,7 +163,7 @@ func (r *Reader[T]) fill() (err error) {
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("read parquet: damaged: %v", p)
+			err = fmt.Errorf("read parquet: %w: %v", ErrDamaged, p)
 		}
 	}()
 	r.buf = make([]T, min(readRows, r.rows-r.read)) // not used again: callers keep rows
@@ -169,7 +172,7 @@ func (r *Reader[T]) fill() (err error) {
 		m, err := r.r.Read(r.buf[r.n:])
 		if r.n += m; err != nil && (!errors.Is(err, io.EOF) || r.n < len(r.buf)) {
 			r.n = 0
-			return fmt.Errorf("read parquet: row %d of %d: %w", r.read, r.rows, err)
+			return fmt.Errorf("read parquet: row %d of %d: %w: %w", r.read, r.rows, ErrDamaged, err)
 		}
 	}
 	r.read += int64(r.n)

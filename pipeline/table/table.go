@@ -94,7 +94,7 @@ func decode[T any](data []byte, keep func(*T) bool) (rows []T, err error) {
 	}
 }
 
-// Read reads all rows of the object at key. A missing object is no rows and no ETag.
+// Read reads all rows of the object at key. A missing object is no rows and no ETag; of one that is damaged the ETag is known.
 func Read[T any](ctx context.Context, st store.Store, key string) (rows []T, etag string, err error) {
 	return read[T](ctx, st, key, nil)
 }
@@ -114,7 +114,7 @@ func read[T any](ctx context.Context, st store.Store, key string, keep func(*T) 
 		return nil, "", err
 	}
 	if rows, err = decode(data, keep); err != nil {
-		return nil, "", fmt.Errorf("%s/%s: %w", st.URI(), key, err)
+		return nil, obj.ETag, fmt.Errorf("%s/%s: %w", st.URI(), key, err)
 	}
 	return rows, obj.ETag, nil
 }
