@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"maps"
 	"math"
-	"os"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -230,11 +229,12 @@ func (r *ingestRun) ingestInputs(ctx context.Context, seq int64) error {
 		debug.SetMemoryLimit(memory + memory/4)
 		defer debug.SetMemoryLimit(was)
 	}
-	spill, err := os.MkdirTemp(r.cfg.Ingest.SpillDir, "tracejury-ingest-")
+	dir, err := newSpillDir(r.cfg.Ingest.SpillDir, r.log)
 	if err != nil {
-		return fmt.Errorf("make spill directory: %w", err)
+		return err
 	}
-	defer os.RemoveAll(spill)
+	defer dir.close()
+	spill := dir.path
 	var total int64
 	for _, in := range r.inputs {
 		total += unpacked(in.obj)

@@ -2,6 +2,7 @@ package pipeline_test
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -124,6 +125,18 @@ func TestIngestKeyTimeLayout(t *testing.T) {
 		var exit *pipeline.ExitError
 		if _, err := run("2026-12-01T06:00:00Z", bad); !errors.As(err, &exit) || exit.Code != pipeline.ExitUsage {
 			t.Errorf("key_time_layout %q: %v, want a usage error", bad, err)
+		}
+	}
+}
+
+// A root in a place that cannot be opened is a mistake of configuration, not of a service.
+func TestRootsThatCannotBeOpened(t *testing.T) {
+	for _, uri := range []string{"gs://bucket/archive", "az://x/y", "https://example.com/a", "s3:///a"} {
+		for _, cfg := range []*pipeline.Config{config(t, uri, filepath.Join(t.TempDir(), "lake")), config(t, t.TempDir(), uri)} {
+			_, err := pipeline.Ingest(t.Context(), cfg, pipeline.IngestOptions{}, quiet())
+			if code := pipeline.Exit(io.Discard, err); code != pipeline.ExitUsage {
+				t.Errorf("%s: exit %d, %v; want %d", uri, code, err, pipeline.ExitUsage)
+			}
 		}
 	}
 }

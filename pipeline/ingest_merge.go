@@ -68,6 +68,7 @@ type bucketMerge struct {
 	*merger
 	b        int
 	where    *rowStream[schema.Trace] // the index rows that locate sessions
+	asked    schema.Trace             // the last session that was looked for there
 	days     map[string]*dayMerge
 	affected map[string]string // tenant \0 session key ─► the dt where it will lie, "" when no record is left
 	room     int64             // bytes of rows that may stay in memory
@@ -129,7 +130,18 @@ func (bm *bucketMerge) day(dt string) *dayMerge {
 }
 
 // located is where a session lies now: more than one day only after a run that died. Sessions are asked for in order.
+// A session of another tenant may come from behind: rows are partitioned for the tenants of the sources, and the lake may hold more.
 func (bm *bucketMerge) located(tenant, key string) ([]string, error) {
+	if compareSession(tenant, key, bm.asked.Tenant, bm.asked.SessionKey) < 0 {
+		if err := bm.where.close(); err != nil {
+			return nil, err
+		}
+		var err error
+		if bm.where, err = openRows[schema.Trace](bm.run.index[bm.b]); err != nil {
+			return nil, err
+		}
+	}
+	bm.asked = schema.Trace{Tenant: tenant, SessionKey: key}
 	var days []string
 	for {
 		t, err := bm.where.peek()

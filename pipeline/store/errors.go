@@ -28,6 +28,8 @@ var (
 	ErrTooLarge = errors.New("object too large")
 	// ErrBadKey: the key is not one that a store holds.
 	ErrBadKey = errors.New("bad key")
+	// ErrBadURI: the root is no place that can be opened.
+	ErrBadURI = errors.New("not a store")
 )
 
 // Error says what was done to which object, and what a person can do about it.

@@ -15,7 +15,7 @@ type location struct {
 
 func parseURI(uri string) (location, error) {
 	fail := func(reason, hint string) (location, error) {
-		return location{}, &Error{Op: "open", URI: redact(uri), Err: fmt.Errorf("not a store: %s", reason), Hint: hint}
+		return location{}, &Error{Op: "open", URI: redact(uri), Err: fmt.Errorf("%w: %s", ErrBadURI, reason), Hint: hint}
 	}
 	if strings.ContainsRune(uri, 0) {
 		return fail("it has a NUL", "")
@@ -37,7 +37,7 @@ func parseURI(uri string) (location, error) {
 	case scheme == "s3a" || scheme == "s3n":
 		return fail(fmt.Sprintf("unknown scheme %q, known are file:// and s3://", scheme), "write s3:// instead")
 	}
-	return fail(fmt.Sprintf("unknown scheme %q, known are file:// and s3://", scheme), "")
+	return fail(fmt.Sprintf("unknown scheme %q, known are file:// and s3://", scheme), "copy or mount what lies there and give the directory, or give an s3:// URL with the service's S3 endpoint in AWS_ENDPOINT_URL_S3")
 }
 
 func parseS3(rest string, fail func(reason, hint string) (location, error)) (location, error) {
