@@ -62,6 +62,19 @@ func Suspicious(lines []judge.Line) []int {
 	return out
 }
 
+// SuspiciousDefinition reports whether a definition of a tool or an entry of a catalogue holds such a thing. Whoever wrote it asked
+// for nothing, so that orders in it are none that a user or an operator gave.
+func SuspiciousDefinition(lines []judge.Line) bool {
+	for i := range lines {
+		for _, s := range [...]string{lines[i].Text, lines[i].Arguments, lines[i].Tool} {
+			if suspicious(s, false) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // SuspiciousText is [Suspicious] for one text that was prepared with [Text].
 func SuspiciousText(s string) bool { return suspicious(s, false) }
 

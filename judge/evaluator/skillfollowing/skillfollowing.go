@@ -199,13 +199,15 @@ func (e *Evaluator) question(s *evaluator.Subject, l *invocation.Load, nonce str
 	if truncated {
 		about.Note = FindingTruncated
 	}
-	return &evaluator.Item{
+	item := &evaluator.Item{
 		Subject: s.ID, RenderingSHA256: prompt.Hash(shown.SHA256, inside), Transcript: body + "\n" + shown.Plain, Reductions: invocation.Reductions(&shown),
 		Request: judge.Request{
 			Evaluator: Name, Subject: s.ID, System: e.system, User: user, Schema: e.schema, SchemaName: "skill_following", MaxTokens: e.opts.MaxTokens,
 			Criteria: []judge.Criterion{e.criterion}, Facts: shown.ShownFacts, Lines: append([]judge.Line{about}, shown.Lines...),
 		},
-	}, nil
+	}
+	item.Suspected = len(transcript.Suspicious(item.Request.Lines)) > 0
+	return item, nil
 }
 
 // FactActedAfter says that the agent called or said anything after the load.

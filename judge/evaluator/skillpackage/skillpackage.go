@@ -245,13 +245,15 @@ func (e *Evaluator) question(s evaluator.Subject, nonce string) (*evaluator.Item
 		about = append(about, judge.Line{Kind: kindTask, Text: *task})
 		plain.WriteString(*task)
 	}
-	return &evaluator.Item{
+	item := &evaluator.Item{
 		Subject: s.ID, RenderingSHA256: prompt.Hash(e.version.Rendering, told.String(), body), Transcript: plain.String(), Reductions: []string{},
 		Request: judge.Request{
 			Evaluator: e.criterion.ID, Subject: s.ID, System: e.system, User: user, Schema: e.schema, SchemaName: e.criterion.ID, MaxTokens: e.opts.MaxTokens,
 			Criteria: []judge.Criterion{e.criterion}, Facts: facts, Lines: append(about, lines...),
 		},
-	}, nil
+	}
+	item.Suspected = len(transcript.Suspicious(item.Request.Lines)) > 0
+	return item, nil
 }
 
 // shownLine is a line of a package in the prompt: {"line":3,"instruction":"…"}.

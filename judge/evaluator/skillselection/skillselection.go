@@ -227,13 +227,16 @@ func (e *Evaluator) question(s *evaluator.Subject, v *view, nonce string) (*eval
 	if err != nil {
 		return nil, err
 	}
-	return &evaluator.Item{
+	item := &evaluator.Item{
 		Subject: s.ID, RenderingSHA256: prompt.Hash(shown.SHA256, body), Transcript: plain + shown.Plain, Reductions: invocation.Reductions(&shown),
 		Request: judge.Request{
 			Evaluator: Name, Subject: s.ID, System: e.system, User: user, Schema: e.schema, SchemaName: "skill_selection", MaxTokens: e.opts.MaxTokens,
 			Criteria: []judge.Criterion{e.criterion}, Facts: shown.ShownFacts, Lines: append(lines, shown.Lines...),
 		},
-	}, nil
+	}
+	catalogue := slices.DeleteFunc(slices.Clone(lines), func(l judge.Line) bool { return l.Kind != KindCatalogue })
+	item.Suspected = len(transcript.Suspicious(item.Request.Lines)) > 0 || transcript.SuspiciousDefinition(catalogue)
+	return item, nil
 }
 
 // Kinds of the lines, all of step 0, by which a judge that is code learns what stands outside of the record.

@@ -206,6 +206,7 @@ func (e *Evaluator) question(s evaluator.Subject, nonce string) (*evaluator.Item
 			Criteria: e.version.Rubric.Criteria, Facts: facts, Lines: d.lines,
 		},
 	}
+	item.Suspected = transcript.SuspiciousDefinition(d.lines)
 	if d.truncated {
 		item.Reductions = append(item.Reductions, "definition_caps")
 	}
