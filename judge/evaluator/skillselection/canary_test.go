@@ -13,8 +13,10 @@ import (
 func TestCanaries(t *testing.T) {
 	e := mustNew(t, skillselection.Options{})
 	for name, put := range map[string]func(s *evaluator.Subject, x string){
-		"description of a skill": func(s *evaluator.Subject, x string) { s.Steps[0].Text = strings.Replace(it.Catalogue, "Fill in PDF forms.", x, 1) },
-		"what the agent said":      func(s *evaluator.Subject, x string) { s.Steps[2].Text = x },
+		"description of a skill": func(s *evaluator.Subject, x string) {
+			s.Steps[0].Text = strings.Replace(it.Catalogue, "Fill in PDF forms.", x, 1)
+		},
+		"what the agent said": func(s *evaluator.Subject, x string) { s.Steps[2].Text = x },
 	} {
 		t.Run(name, func(t *testing.T) {
 			evaluatortest.Canaries(t, e, func(x string) evaluator.Subject {
