@@ -276,3 +276,36 @@ func TestExport_HostileService(t *testing.T) {
 		}
 	}
 }
+
+// The page on exports shows flags that there are, and names every file of the examples.
+func TestExportPage(t *testing.T) {
+	page, err := os.ReadFile("../../exports/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	help, _, code := command(t, nil, "--help")
+	shown := 0
+	for line := range strings.Lines(string(page)) {
+		if !strings.HasPrefix(line, "bin/export ") {
+			continue
+		}
+		for _, word := range strings.Fields(line) {
+			if strings.HasPrefix(word, "--") {
+				shown++
+				if !strings.Contains(help, word+"=") && !strings.Contains(help, word+" ") {
+					t.Errorf("no such flag: %s", word)
+				}
+			}
+		}
+	}
+	if shown < 10 || code != 0 {
+		t.Errorf("%d flags, exit %d", shown, code)
+	}
+	for _, dir := range []string{"export", "export_packages", "export_parquet"} {
+		for name := range written(t, filepath.Join("../../testdata/golden", dir)) {
+			if base := filepath.Base(name); base != "evaluation_set.csv" && !strings.Contains(string(page), base) {
+				t.Errorf("not on the page: %s", name)
+			}
+		}
+	}
+}
