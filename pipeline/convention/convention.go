@@ -51,8 +51,19 @@ const (
 // Attributes is a sorted list of attributes.
 type Attributes []otlp.KeyValue
 
-// Get finds key by binary search.
+// fewAttributes are compared one by one: most differ in length.
+const fewAttributes = 24
+
+// Get finds key.
 func (a Attributes) Get(key string) (otlp.Value, bool) {
+	if len(a) <= fewAttributes {
+		for i := range a {
+			if a[i].Key == key {
+				return a[i].Value, true
+			}
+		}
+		return otlp.Value{}, false
+	}
 	lo, hi := 0, len(a)
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)

@@ -18,6 +18,14 @@ func encodeTree(t tree) string {
 	return string(b)
 }
 
+// CanonicalJSON is the JSON in text, compact and with sorted keys, so that equal values have equal texts; other text as it is.
+func CanonicalJSON(text string) string {
+	if t, ok := parseTree(text); ok {
+		return encodeTree(t)
+	}
+	return text
+}
+
 // appendTree reports false for a tree that is none.
 func appendTree(b []byte, t tree) ([]byte, bool) {
 	ok := true

@@ -111,7 +111,7 @@ func appendString(dst []byte, prefix, s string) []byte {
 	dst = append(dst, '"')
 	dst = append(dst, prefix...)
 	start := 0
-	for i := 0; i < len(s); {
+	for i := plainPrefix(s, 0); i < len(s); {
 		c := s[i]
 		if c >= 0x20 && c != '"' && c != '\\' && c < utf8.RuneSelf {
 			i++
@@ -144,7 +144,22 @@ func appendString(dst []byte, prefix, s string) []byte {
 		}
 		i++
 		start = i
+		i = plainPrefix(s, i)
 	}
 	dst = append(dst, s[start:]...)
 	return append(dst, '"')
+}
+
+// plainPrefix goes on from i while whole words of eight bytes are ASCII that needs no escape.
+func plainPrefix(s string, i int) int {
+	for ; i+8 <= len(s); i += 8 {
+		w := s[i : i+8]
+		x := uint64(w[0]) | uint64(w[1])<<8 | uint64(w[2])<<16 | uint64(w[3])<<24 |
+			uint64(w[4])<<32 | uint64(w[5])<<40 | uint64(w[6])<<48 | uint64(w[7])<<56
+		q, b := x^quotes, x^slashes
+		if ((q-lowBits)&^q|(b-lowBits)&^b|(x-lowBits*' ')&^x|x)&highBits != 0 {
+			return i
+		}
+	}
+	return i
 }

@@ -58,17 +58,7 @@ func canonicalArgs(args string) string {
 	if s == "" || s[0] != '{' && s[0] != '[' {
 		return s
 	}
-	var v any
-	d := json.NewDecoder(strings.NewReader(s))
-	d.UseNumber()
-	if d.Decode(&v) != nil {
-		return s
-	}
-	out, err := json.Marshal(v)
-	if err != nil {
-		return s
-	}
-	return string(out)
+	return convention.CanonicalJSON(s)
 }
 
 func split(tool, server string) (string, string) {

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tracejury/tracejury/pipeline/convention"
 )
@@ -181,14 +182,45 @@ func deniedLine(text string) bool {
 
 func deniedText(text string) bool {
 	line, _ := firstLine(text)
-	return deniedBy.MatchString(line) || byDenied.MatchString(line) || noPermission.MatchString(line)
+	return mayDeny(line) && (deniedBy.MatchString(line) || byDenied.MatchString(line) || noPermission.MatchString(line))
+}
+
+// mayDeny says whether a line holds the stem of a decision where the expressions look for one; most results do not.
+func mayDeny(line string) bool {
+	const reach = 4 * 300 // bytes of the characters that they pass over
+	line = strings.ToLower(line[:min(len(line), reach)])
+	for _, stem := range [...]string{"den", "reject", "bloc", "forbid", "allow", "declin", "permit", "refu", "want", "approve", "accept", "prevent", "grant"} {
+		if strings.Contains(line, stem) {
+			return true
+		}
+	}
+	return false
+}
+
+// begins says whether s may begin with one of the lower-case words, whatever its case.
+func begins(s string, words ...string) bool {
+	for _, w := range words {
+		if len(s) >= len(w) && (strings.EqualFold(s[:len(w)], w) || !isASCII(s[:len(w)])) {
+			return true
+		}
+	}
+	return false
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }
 
 var refusedToolLine = regexp.MustCompile(`(?i)^(unknown tool|no such tool|tool ['"\x60]?[\w.:-]+['"\x60]? (?:was |is )?not (?:found|available|registered|exist)|tool not found|invalid tool (?:call|name)|inputvalidationerror|model tried to call unavailable tool)`)
 
 func refusedTool(text string) bool {
 	line, _ := firstLine(text)
-	return refusedToolLine.MatchString(line)
+	return begins(line, "unknown", "no such", "tool", "invalid tool", "inputval", "model tried") && refusedToolLine.MatchString(line)
 }
 
 var errorStart = regexp.MustCompile(`(?i)^(error\b|an error occurred|exception\b|traceback \(most recent|permission denied|enoent\b|<tool_use_error>)`)
@@ -196,5 +228,5 @@ var errorStart = regexp.MustCompile(`(?i)^(error\b|an error occurred|exception\b
 // errorText says whether a result of which nobody said how it ended begins as errors do.
 func errorText(text string) bool {
 	t := strings.TrimSpace(text)
-	return errorStart.MatchString(t) || jsonError(t) != ""
+	return begins(t, "error", "an error", "exception", "traceback", "permission", "enoent", "<tool_use") && errorStart.MatchString(t) || jsonError(t) != ""
 }

@@ -89,7 +89,7 @@ func writes(tool string) bool {
 func besideSkill(tool string) bool {
 	t := strings.ToLower(tool)
 	for _, n := range [...]string{"load_skill_resource", "read_skill_resource", "execute_skill_script", "run_skill_script", "read_skill_file", "skill_read", "skill_search"} {
-		if t == n || strings.HasSuffix(t, "_"+n) {
+		if rest, ok := strings.CutSuffix(t, n); ok && (rest == "" || rest[len(rest)-1] == '_') {
 			return true
 		}
 	}
