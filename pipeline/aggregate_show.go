@@ -91,11 +91,10 @@ func (s *SessionShow) load(ctx context.Context, root *Root, found foundSession, 
 		}
 	}
 	rest := strings.TrimPrefix(found.key, schema.Sessions.Name)
-	steps, _, err := table.Read[schema.Step](ctx, root.Store, schema.Steps.Name+rest)
+	s.Steps, err = table.ReadSession(ctx, root.Store, schema.Steps.Name+rest, found.SessionKey, func(r *schema.Step) string { return r.SessionKey })
 	if err != nil {
 		return fmt.Errorf("read steps: %w", err)
 	}
-	s.Steps = slices.DeleteFunc(steps, func(r schema.Step) bool { return r.SessionKey != found.SessionKey })
 	for i := range s.Steps {
 		s.Steps[i].Text, s.Steps[i].Arguments = m.String(s.Steps[i].Text, nil), m.String(s.Steps[i].Arguments, nil)
 	}
