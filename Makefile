@@ -51,6 +51,9 @@ test-all: ## test with the race detector, then S3, DuckDB and browser tests and 
 
 bench: ## benchmarks, as ratios against a peer in the same run
 	$(GO) test -run '^$$' -bench . -benchtime 1s ./pipeline/otlp/ ./pipeline/mask/ ./pipeline/stats/
+	$(GO) test -run '^$$' -bench 'Night|SmallObjects' -benchtime 1x ./pipeline/
+	@if command -v $${CC:-cc} >/dev/null; then cd testdata/integration && $(GO) test -run '^$$' -bench Ingest -benchtime 1x .; \
+	else echo "no C compiler: the benchmark against DuckDB is skipped"; fi
 
 lint: ## gofmt, go vet, staticcheck if installed
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
