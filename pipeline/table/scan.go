@@ -87,7 +87,7 @@ func openFile(r *objectReader) (f *parquet.File, err error) {
 			f, err = nil, fmt.Errorf("read parquet: %w: %v", ErrDamaged, p)
 		}
 	}()
-	f, err = parquet.OpenFile(r, r.snap.Size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	f, err = parquet.OpenFile(r, r.snap.Size, parquet.SkipMagicBytes(true), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
 		return nil, fmt.Errorf("read parquet: %w", err)
 	}
