@@ -33,11 +33,11 @@ func CheckPrices(table []Price) error {
 				return fmt.Errorf("[%d]: a price of %v: want dollars for a million tokens, 0 or more", i, f)
 			}
 		}
-		if k := [2]string{p.Model, p.Since}; seen[k] {
+		k := [2]string{p.Model, p.Since}
+		if seen[k] {
 			return fmt.Errorf("[%d]: %s has two prices since %q", i, p.Model, p.Since)
-		} else {
-			seen[k] = true
 		}
+		seen[k] = true
 	}
 	return nil
 }
