@@ -66,6 +66,7 @@ type evaluateRun struct {
 	runID        string
 	window       window
 	sum          EvaluateSummary
+	sent         sentMaterials
 }
 
 // part is one evaluator's part of the run.
@@ -286,6 +287,6 @@ func (e *evaluateRun) runRow(p *part, rows *runRows, state string, cost *int64, 
 		JudgeModels: e.models(), JudgeMode: e.modes(), Rubric: v.Rubric.Name, RubricSHA256: v.RubricSHA256,
 		PromptVersion: v.PromptVersion, PromptSHA256: v.PromptSHA256, SchemaSHA256: v.SchemaSHA256, RenderingSHA256: v.Rendering,
 		MaskVersion: e.mask.Version(), SampleSHA256: sample, Calibration: "not_calibrated", Offline: e.offline(), CostUSD: cost,
-		SchemaVersion: schema.Version,
+		SchemaVersion: schema.Version, Materials: e.sent.hashes(),
 	}
 }

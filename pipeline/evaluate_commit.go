@@ -25,6 +25,9 @@ func (e *evaluateRun) commit(ctx context.Context, led *ledger.Ledger, sample []c
 	}
 	e.sum.CostMicroUSD = cost
 	e.sum.Agreement = e.agreement(questions)
+	if err := e.saveMaterials(ctx); err != nil {
+		return err
+	}
 	var all runRows
 	var runs []schema.Run
 	for _, p := range e.parts {

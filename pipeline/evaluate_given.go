@@ -16,6 +16,7 @@ type given struct {
 	tables     bool           // the candidates come from tables: there must be some
 	windowed   bool           // they are those of a window of days
 	again      bool           // what an earlier run graded is graded again
+	taken      int            // subjects whose answers were taken over from earlier runs
 }
 
 // candidates are what may be graded and what of it will be.

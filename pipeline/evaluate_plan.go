@@ -61,6 +61,11 @@ func (e *evaluateRun) plan(ctx context.Context, sample []candidate) ([]question,
 		p := Plan[struct{}]{Stage: "evaluate/plan"}
 		for n, i := range places {
 			bySession[i] = e.questions(i, &sample[i], subjects[n])
+		}
+		if err := e.takeOver(ctx, bySession); err != nil {
+			return err
+		}
+		for _, i := range places {
 			for k := range bySession[i] {
 				q := &bySession[i][k]
 				p.Tasks = append(p.Tasks, Task[struct{}]{Name: q.part.version.Evaluator + " " + q.subject.ID, Do: func(ctx context.Context) (struct{}, error) {
@@ -113,6 +118,8 @@ func (e *evaluateRun) planOne(ctx context.Context, q *question, nonce string) er
 		return nil
 	}
 	q.asked, q.rendering, q.suspected = true, item.RenderingSHA256, item.Suspected
+	e.sent.add(item.Materials)
+	item.Materials = nil // a judge has no use for them
 	data, err := json.Marshal(item)
 	if err != nil {
 		return fmt.Errorf("encode: %w", err)

@@ -84,10 +84,10 @@ func (r *ingestRun) applyRetention(ctx context.Context, c *Commit) error {
 		}
 	}
 	r.counts.Expired = int64(len(days))
-	if err := errors.Join(r.expireTools(ctx), r.expireQuarantine(ctx)); err != nil {
+	if err := errors.Join(r.expireTools(ctx), r.expireQuarantine(ctx), r.expireMaterials(ctx)); err != nil {
 		return err
 	}
-	return errors.Join(r.expireRuns(ctx, schema.Explanations.Name, r.expired), r.expireRuns(ctx, schema.Answers.Name, r.expired),
+	return errors.Join(r.expireExplanations(ctx), r.expireRuns(ctx, schema.Answers.Name, r.expired),
 		r.expireRuns(ctx, "_ledger", r.expired), // replies hold the judge's own words
 		r.expireWork(ctx))
 }

@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -56,15 +55,7 @@ func saveRubric(ctx context.Context, st store.Store, r judge.Rubric) error {
 	if err != nil {
 		return fmt.Errorf("encode rubric: %w", err)
 	}
-	var buf bytes.Buffer
-	if err := table.Encode(&buf, schema.Materials, []schema.Material{{SHA256: r.SHA256(), Kind: rubricMaterial, Text: string(data)}}); err != nil {
-		return err
-	}
-	_, err = st.PutIfAbsent(ctx, materialKey(r.SHA256()), bytes.NewReader(buf.Bytes()), store.PutOptions{ContentType: "application/vnd.apache.parquet"})
-	if err != nil && !errors.Is(err, store.ErrExist) {
-		return fmt.Errorf("save rubric: %w", err)
-	}
-	return nil
+	return saveMaterial(ctx, st, schema.Material{SHA256: r.SHA256(), Kind: rubricMaterial, Text: string(data)})
 }
 
 // loadRunRubric reads the rubric that a run was asked with.

@@ -34,6 +34,7 @@ type Run struct {
 	Offline         bool     `parquet:"offline"`          // verdicts come from code, not from a model
 	CostUSD         *int64   `parquet:"cost_usd,optional,decimal(6:18)"`
 	SchemaVersion   int32    `parquet:"schema_version"`
+	Materials       []string `parquet:"materials,optional,list"` // sha256 of the texts of skills and lists of tools that were sent
 }
 
 // Verdict is a row of verdicts: what one judge, or the vote of all, said about one criterion of one subject.

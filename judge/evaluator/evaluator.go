@@ -60,6 +60,13 @@ type Item struct {
 	Transcript      string        `json:"transcript"`       // plain text of what the judge was shown, to check explanations for quotation
 	Suspected       bool          `json:"suspected"`        // holds what looks written for a judge; changes no verdict
 	More            []Item        `json:"more,omitempty"`   // further parts of a subject that is too long for one question: see Merger
+	Materials       []Material    `json:"materials,omitempty"`
+}
+
+// Material is a text that is sent to a judge and is no part of any session: it is kept under its hash.
+type Material struct {
+	Kind string `json:"kind"` // skill, tool_list
+	Text string `json:"text"`
 }
 
 // Evaluator turns subjects into questions and replies into answers. Implementations are safe for concurrent use.

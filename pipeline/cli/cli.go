@@ -79,6 +79,9 @@ type Job interface {
 	common() *Common
 }
 
+// Selector is implemented by jobs with subcommands: they are told which was chosen, as "tools" or "package <files>".
+type Selector interface{ Selected(command string) }
+
 // common is called through [Job], which only who embeds Common can implement.
 //
 //lint:ignore U1000 see above
@@ -106,6 +109,9 @@ func Main(name, help string, job Job, args []string, stdout, stderr io.Writer) i
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second ^C kills
+	if s, ok := job.(Selector); ok {
+		s.Selected(parsed.Command())
+	}
 	c := job.common()
 	sum, err := job.Run(ctx, logger(c, stderr), stdout)
 	if sum != nil && c.Summary != "" {

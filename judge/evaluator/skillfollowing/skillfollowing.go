@@ -200,7 +200,8 @@ func (e *Evaluator) question(s *evaluator.Subject, l *invocation.Load, nonce str
 		about.Note = FindingTruncated
 	}
 	item := &evaluator.Item{
-		Subject: s.ID, RenderingSHA256: prompt.Hash(shown.SHA256, inside), Transcript: body + "\n" + shown.Plain, Reductions: invocation.Reductions(&shown),
+		Materials: []evaluator.Material{{Kind: "skill", Text: body}},
+		Subject:   s.ID, RenderingSHA256: prompt.Hash(shown.SHA256, inside), Transcript: body + "\n" + shown.Plain, Reductions: invocation.Reductions(&shown),
 		Request: judge.Request{
 			Evaluator: Name, Subject: s.ID, System: e.system, User: user, Schema: e.schema, SchemaName: "skill_following", MaxTokens: e.opts.MaxTokens,
 			Criteria: []judge.Criterion{e.criterion}, Facts: shown.ShownFacts, Lines: append([]judge.Line{about}, shown.Lines...),

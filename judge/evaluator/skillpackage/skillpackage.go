@@ -6,7 +6,9 @@ package skillpackage
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"embed"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
@@ -126,13 +128,14 @@ func (e *Evaluator) replySchema() (string, error) {
 		`"rating":{"type":"string","enum":` + lists[2] + `}}}`, nil
 }
 
-// Subject is a package as a subject. Equal packages have equal ids.
+// Subject is a package as a subject. Equal packages have equal ids; its revision is the SHA-256 of its canonical JSON.
 func Subject(p evaluator.SkillPackage) (evaluator.Subject, error) {
 	b, err := judge.CanonicalJSON(p)
 	if err != nil {
 		return evaluator.Subject{}, fmt.Errorf("subject of skill package %s: %w", p.Name, err)
 	}
-	sum := prompt.Hash(string(b))
+	digest := sha256.Sum256(b) // of what is kept in materials
+	sum := hex.EncodeToString(digest[:])
 	name := p.Name
 	if len(name) > 120 {
 		name = strings.ToValidUTF8(name[:120], "")

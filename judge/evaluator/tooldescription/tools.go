@@ -58,16 +58,36 @@ func owner(t *schema.Tool) string {
 	return t.Tenant + strings.Repeat(":", min(1, len(t.Tenant))) + "(" + t.Service + ")"
 }
 
+// MaxListBytes is how long an answer to tools/list may be.
+const MaxListBytes = 16 << 20
+
 const (
-	maxListBytes = 16 << 20
 	maxListed    = 10_000
+	maxListDepth = 200 // brackets of a schema
 )
+
+// tooDeep says that JSON nests deeper than a schema may. Brackets inside texts count, too: nobody needs that many open ones.
+func tooDeep(text []byte) bool {
+	depth := 0
+	for _, b := range text {
+		switch b {
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		}
+		if depth > maxListDepth {
+			return true
+		}
+	}
+	return false
+}
 
 // ParseToolsList reads the answer of an MCP server to tools/list: its result, the whole JSON-RPC response, or a bare array of
 // tools. A tool without a name, and one named twice, are errors.
 func ParseToolsList(data []byte, server string) ([]schema.Tool, error) {
-	if len(data) > maxListBytes {
-		return nil, fmt.Errorf("read tools list: %d bytes, at most %d are read", len(data), maxListBytes)
+	if len(data) > MaxListBytes {
+		return nil, fmt.Errorf("read tools list: %d bytes, at most %d are read", len(data), MaxListBytes)
 	}
 	data = bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\ufeff")))
 	var list []listed
@@ -109,18 +129,26 @@ func ParseToolsList(data []byte, server string) ([]schema.Tool, error) {
 		seen[l.Name] = true
 		t := schema.Tool{Server: server, Tool: l.Name, Description: l.Description, InputSchema: "{}"}
 		if s := bytes.TrimSpace(l.InputSchema); len(s) > 0 && !bytes.Equal(s, []byte("null")) {
+			if tooDeep(s) {
+				return nil, fmt.Errorf("read tools list: schema of %q is nested more than %d deep", clip(l.Name, 60), maxListDepth)
+			}
 			canonical, err := judge.CanonicalJSON(json.RawMessage(s))
 			if err != nil {
 				return nil, fmt.Errorf("read tools list: schema of %q: %w", clip(l.Name, 60), err)
 			}
 			t.InputSchema = string(canonical)
 		}
-		sum := sha256.Sum256([]byte(server + "\x00" + t.Tool + "\x00" + t.Description + "\x00" + t.InputSchema))
-		t.DefinitionSHA256 = hex.EncodeToString(sum[:])
+		t.DefinitionSHA256 = DefinitionSHA256(&t)
 		out = append(out, t)
 	}
 	slices.SortFunc(out, func(a, b schema.Tool) int { return cmp.Compare(a.Tool, b.Tool) })
 	return out, nil
+}
+
+// DefinitionSHA256 is the hash of a definition, as the table tools has it: over server, name, description and schema.
+func DefinitionSHA256(t *schema.Tool) string {
+	sum := sha256.Sum256([]byte(t.Server + "\x00" + t.Tool + "\x00" + t.Description + "\x00" + t.InputSchema))
+	return hex.EncodeToString(sum[:])
 }
 
 // listed is a tool of a tools/list.
