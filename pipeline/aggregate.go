@@ -44,6 +44,9 @@ type EvaluatorNumbers struct {
 	Apart     []Apart  `json:"apart"`           // groups that were compared with the rest, the most striking first
 	Wished    []Wished `json:"wished"`          // sessions needed for intervals of the wished width
 	Flips     []Flip   `json:"flips,omitempty"` // with --repeat
+
+	Servers []ServerGrade `json:"servers,omitempty"` // of tool descriptions
+	Skills  []SkillUse    `json:"skills,omitempty"`  // of the companions
 }
 
 // aggregation is the state of one aggregate.
@@ -150,6 +153,9 @@ func (a *aggregation) add(ctx context.Context, run schema.Run) error {
 		return err
 	}
 	setApart(p.aggs, extra.Apart)
+	if err := p.companions(&extra, level); err != nil {
+		return err
+	}
 	a.parts = append(a.parts, p)
 	a.sum.Evaluators = append(a.sum.Evaluators, extra)
 	return nil

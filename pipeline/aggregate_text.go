@@ -58,6 +58,8 @@ func (e *EvaluatorNumbers) writeText(w io.Writer) {
 	if flagged > maxApart {
 		fmt.Fprintf(w, "  and %d more (--summary FILE has them all)\n", flagged-maxApart)
 	}
+	writeServers(w, e.Servers)
+	writeSkills(w, e.Skills)
 	for _, f := range e.Flips {
 		if f.Criterion == "" {
 			fmt.Fprintf(w, "\nAsked %d times, the judge changed its mind in %.1f%% of pairs of answers (%d questions).\n", f.Repeats, 100*f.Rate, f.Items)

@@ -88,6 +88,9 @@ func Evaluate(ctx context.Context, cfg *Config, opts EvaluateOptions, log *slog.
 	if err != nil {
 		return nil, err
 	}
+	if g := opts.given; g != nil && !g.windowed {
+		e.window.from = e.window.to // of no days: the day of the run
+	}
 	e.runID = runID(cfg.asOf, e.identify(sample))
 	e.sum = EvaluateSummary{RunID: e.runID, Noun: e.noun(), Judge: cfg.Evaluate.Judge, Offline: e.offline(), Window: [2]string{e.window.from, e.window.to},
 		Eligible: eligible, LeftOut: left, Sampled: len(sample), DryRun: opts.DryRun, UngradedBy: map[string]int{}}
@@ -284,9 +287,9 @@ func (e *evaluateRun) runRow(p *part, rows *runRows, state string, cost *int64, 
 		AsOf: e.cfg.asOf.UnixMicro(), AsOfUnixNano: e.cfg.asOf.UnixNano(), WindowFrom: e.window.from, WindowTo: e.window.to, Seed: c.Seed,
 		Eligible: int32(e.sum.Eligible), Sampled: int32(e.sum.Sampled), Graded: int32(rows.graded), Ungraded: int32(rows.ungraded),
 		NotAttempted: int32(e.sum.NotAttempted), Repeat: int32(c.Repeat), FilterService: c.Service, FilterAgent: c.Agent,
-		JudgeModels: e.models(), JudgeMode: e.modes(), Rubric: v.Rubric.Name, RubricSHA256: v.RubricSHA256,
+		JudgeModels: e.judgesOf(p), JudgeMode: e.modesOf(p), Rubric: v.Rubric.Name, RubricSHA256: v.RubricSHA256,
 		PromptVersion: v.PromptVersion, PromptSHA256: v.PromptSHA256, SchemaSHA256: v.SchemaSHA256, RenderingSHA256: v.Rendering,
-		MaskVersion: e.mask.Version(), SampleSHA256: sample, Calibration: "not_calibrated", Offline: e.offline(), CostUSD: cost,
+		MaskVersion: e.mask.Version(), SampleSHA256: sample, Calibration: "not_calibrated", Offline: e.offline() || e.modesOf(p) == byCode, CostUSD: cost,
 		SchemaVersion: schema.Version, Materials: e.sent.hashes(),
 	}
 }

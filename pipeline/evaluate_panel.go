@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tracejury/tracejury/judge"
+	"github.com/tracejury/tracejury/judge/evaluator"
 	"github.com/tracejury/tracejury/judge/model"
 	"github.com/tracejury/tracejury/pipeline/session"
 	"github.com/tracejury/tracejury/pipeline/stats"
@@ -64,6 +65,24 @@ func (e *evaluateRun) modes() string {
 		}
 	}
 	return strings.Join(out, "+")
+}
+
+// byCode is the judge of evaluators that ask none.
+const byCode = "code"
+
+// judgesOf are the models that answer a part, and modesOf the modes in which they do.
+func (e *evaluateRun) judgesOf(p *part) []string {
+	if _, coded := p.evaluator.(evaluator.Coded); coded {
+		return []string{byCode}
+	}
+	return e.models()
+}
+
+func (e *evaluateRun) modesOf(p *part) string {
+	if _, coded := p.evaluator.(evaluator.Coded); coded {
+		return byCode
+	}
+	return e.modes()
 }
 
 // offline says that no verdict comes from a model.

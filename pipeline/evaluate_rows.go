@@ -45,7 +45,7 @@ func (e *evaluateRun) rowsOf(p *part, questions []question) runRows {
 		if r.suspected {
 			final = suspect(final)
 		}
-		e.addBallot(&out, r, safety, final, ballotKind{vote: "final", model: strings.Join(e.models(), "+"), mode: e.modes()})
+		e.addBallot(&out, r, safety, final, ballotKind{vote: "final", model: strings.Join(e.judgesOf(p), "+"), mode: e.modesOf(p)})
 		g := p.evaluator.Grade(final)
 		row := schema.Grade{RunID: e.runID, Evaluator: p.version.Evaluator, Subject: r.subject.ID, Tenant: r.candidate.row.Tenant, SubjectKind: r.subject.Kind,
 			SessionKey: r.candidate.row.SessionKey, SubjectRevision: r.subject.Revision, Dt: r.candidate.dt, Service: r.candidate.row.Service,

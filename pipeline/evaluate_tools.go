@@ -41,7 +41,8 @@ type ToolSummary struct {
 // ServerGrade is the grade of a server: the median of its tools'.
 type ServerGrade struct {
 	Server string      `json:"server"`
-	Median string      `json:"median"` // A–F; "" where no tool has a grade
+	Median string      `json:"median"` // A–F; "" where more than 10 % of the tools have no grade
+	Graded int         `json:"graded"`
 	Tools  []ToolGrade `json:"tools"`
 }
 
@@ -50,7 +51,8 @@ type ToolGrade struct {
 	Tool   string   `json:"tool"`
 	Grade  string   `json:"grade"` // A–F; "" undecided or ungraded
 	Score  *float64 `json:"score"`
-	Reason string   `json:"reason,omitempty"` // why there is none
+	Hidden bool     `json:"hidden_instructions,omitempty"`
+	Reason string   `json:"reason,omitempty"` // why there is no grade
 }
 
 // EvaluateTools grades the descriptions of tools. A definition that an earlier run graded in the same way keeps that grade.
@@ -229,32 +231,32 @@ func serverGrades(ctx context.Context, cfg *Config, runID string, log *slog.Logg
 
 func gradesByServer(grades []schema.Grade) []ServerGrade {
 	byServer := map[string]*ServerGrade{}
-	var names []string
 	for _, g := range grades {
 		name := cmp.Or(g.Server, "("+g.Service+")")
-		s := byServer[name]
-		if s == nil {
-			s = &ServerGrade{Server: name}
-			byServer[name] = s
-			names = append(names, name)
+		if byServer[name] == nil {
+			byServer[name] = &ServerGrade{Server: name}
 		}
-		t := ToolGrade{Tool: g.Tool, Grade: g.Grade, Score: g.Score, Reason: g.UngradedReason}
+		t := ToolGrade{Tool: g.Tool, Grade: g.Grade, Score: g.Score, Hidden: g.Safe != nil && !*g.Safe, Reason: g.UngradedReason}
 		if t.Grade == "" && t.Reason == "" {
 			t.Reason = "undecided"
 		}
-		s.Tools = append(s.Tools, t)
+		byServer[name].Tools = append(byServer[name].Tools, t)
 	}
-	slices.Sort(names)
-	out := make([]ServerGrade, len(names))
-	for i, n := range names {
+	out := make([]ServerGrade, 0, len(byServer))
+	for _, n := range sortedKeys(byServer) {
 		s := byServer[n]
 		slices.SortStableFunc(s.Tools, func(a, b ToolGrade) int { return strings.Compare(a.Tool, b.Tool) })
-		letters := make([]string, len(s.Tools))
-		for k := range s.Tools {
-			letters[k] = s.Tools[k].Grade
+		var letters []string
+		for _, t := range s.Tools {
+			if t.Grade != "" {
+				letters = append(letters, t.Grade)
+			}
 		}
-		s.Median = tooldescription.Median(letters)
-		out[i] = *s
+		// A median of the few tools that could be graded would be taken for the server's.
+		if s.Graded = len(letters); !overUngradedLimit(len(s.Tools)-s.Graded, len(s.Tools)) {
+			s.Median = tooldescription.Median(letters)
+		}
+		out = append(out, *s)
 	}
 	return out
 }
@@ -270,19 +272,23 @@ func (s *ToolSummary) WriteText(w io.Writer) {
 
 func writeServers(w io.Writer, servers []ServerGrade) {
 	for _, s := range servers {
-		graded := 0
-		for _, t := range s.Tools {
-			if t.Grade != "" {
-				graded++
-			}
+		median := "median " + s.Median
+		if s.Median == "" {
+			median = "no median"
 		}
-		fmt.Fprintf(w, "\n%s: median %s, %d of %d tools have a grade\n", printable(s.Server, 64), dash(s.Median), graded, len(s.Tools))
+		fmt.Fprintf(w, "\n%s: %s, %d of %d tools have a grade\n", printable(s.Server, 64), median, s.Graded, len(s.Tools))
 		for _, t := range s.Tools {
-			score := ""
+			score, notes := "", []string{}
 			if t.Score != nil {
 				score = fmt.Sprintf("%.3f", *t.Score)
 			}
-			fmt.Fprintf(w, "  %s  %5s  %s%s\n", dash(t.Grade), score, printable(t.Tool, 64), parens(strings.ReplaceAll(t.Reason, "_", " ")))
+			if t.Reason != "" {
+				notes = append(notes, strings.ReplaceAll(t.Reason, "_", " "))
+			}
+			if t.Hidden {
+				notes = append(notes, "hidden instructions")
+			}
+			fmt.Fprintf(w, "  %s  %5s  %s%s\n", dash(t.Grade), score, printable(t.Tool, 64), parens(strings.Join(notes, ", ")))
 		}
 	}
 }

@@ -185,6 +185,9 @@ func sessionRows(ctx context.Context, root *Root, grades []schema.Grade) (map[st
 	wanted := map[string]bool{}
 	objects := map[string]bool{}
 	for _, g := range grades {
+		if g.SessionKey == "" {
+			continue // a tool, a package
+		}
 		b, err := root.Layout.Bucket(g.SessionKey)
 		if err != nil {
 			return nil, err

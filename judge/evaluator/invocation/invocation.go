@@ -59,7 +59,7 @@ func Split(s evaluator.Subject, mode Mode, counts func(*schema.Skill) bool) []ev
 		if !counts(k) {
 			continue
 		}
-		key := cmp.Or(k.SkillKey, strings.ReplaceAll(strings.ToLower(k.Skill), "_", "-"))
+		key := cmp.Or(k.SkillKey, Fold(k.Skill))
 		id := s.ID + "/" + clip(key)
 		if mode == PerLoad {
 			id = fmt.Sprintf("%s#%d", s.ID, k.Attempt)
@@ -231,14 +231,41 @@ func Catalogue(s *evaluator.Subject, l *Load) (state string, entries []Entry) {
 		}
 		return state, entries
 	}
-	for line := range strings.SplitSeq(c.Text, "\n") {
+	return state, entriesOf(c.Text)
+}
+
+// entriesOf reads the text of a catalogue's step.
+func entriesOf(text string) []Entry {
+	var out []Entry
+	for line := range strings.SplitSeq(text, "\n") {
 		if line, ok := strings.CutPrefix(line, "- "); ok {
 			name, description, _ := strings.Cut(line, ": ") // a name may hold a colon, never one before a blank
-			entries = append(entries, Entry{strings.TrimSpace(name), strings.TrimSpace(description)})
+			out = append(out, Entry{strings.TrimSpace(name), strings.TrimSpace(description)})
 		}
 	}
-	return state, entries
+	return out
 }
+
+// OfferedNames are the skills of all catalogues of a session, each once, in the order in which they were first offered.
+func OfferedNames(steps []schema.Step) []string {
+	var out []string
+	seen := map[string]bool{}
+	for i := range steps {
+		if steps[i].Kind != "skill_catalogue" {
+			continue
+		}
+		for _, e := range entriesOf(steps[i].Text) {
+			if !seen[e.Skill] {
+				seen[e.Skill] = true
+				out = append(out, e.Skill)
+			}
+		}
+	}
+	return out
+}
+
+// Fold is the name by which spellings of one skill are told to be one.
+func Fold(skill string) string { return strings.ReplaceAll(strings.ToLower(skill), "_", "-") }
 
 // AnythingOffered says that some catalogue of the session lists a skill.
 func AnythingOffered(s *evaluator.Subject) bool {

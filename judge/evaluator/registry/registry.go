@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/tracejury/tracejury/judge/evaluator"
+	"github.com/tracejury/tracejury/judge/evaluator/companions"
 	"github.com/tracejury/tracejury/judge/evaluator/session"
 	"github.com/tracejury/tracejury/judge/evaluator/skillfollowing"
 	"github.com/tracejury/tracejury/judge/evaluator/skillpackage"
@@ -17,6 +18,7 @@ import (
 // All lists every evaluator. A new one is one line here.
 func All() []evaluator.Entry {
 	return slices.Concat(
+		companions.Entries(),
 		session.Entries(),
 		skillfollowing.Entries(),
 		skillpackage.Entries(),
