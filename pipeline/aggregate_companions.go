@@ -138,5 +138,7 @@ func writeSkills(w io.Writer, skills []SkillUse) {
 	}
 	fmt.Fprintf(w, "\nSkills: %d on offer or asked for\n", len(skills))
 	tell("never used though offered", never, func(s SkillUse) string { return fmt.Sprintf("%d sessions", s.Unused) })
-	tell("refused most", refused, func(s SkillUse) string { return fmt.Sprintf("in %d of the %d sessions that asked", s.Refused, s.Refused+s.Loaded+s.Attempted) })
+	tell("refused most", refused, func(s SkillUse) string {
+		return fmt.Sprintf("in %d of the %d sessions that asked", s.Refused, s.Refused+s.Loaded+s.Attempted)
+	})
 }
