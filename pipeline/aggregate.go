@@ -153,7 +153,7 @@ func (a *aggregation) add(ctx context.Context, run schema.Run) error {
 		return err
 	}
 	setApart(p.aggs, extra.Apart)
-	if err := p.companions(&extra, level); err != nil {
+	if err := p.companions(ctx, a.root.Store, &extra, level); err != nil {
 		return err
 	}
 	a.parts = append(a.parts, p)

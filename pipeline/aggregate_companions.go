@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/tracejury/tracejury/judge/evaluator/companions"
 	"github.com/tracejury/tracejury/judge/evaluator/tooldescription"
+	"github.com/tracejury/tracejury/pipeline/store"
 	"github.com/tracejury/tracejury/schema"
 )
 
@@ -28,21 +30,22 @@ type SkillUse struct {
 	Unused    int    `json:"unused"`    // on offer and never asked for
 }
 
-// companions adds what a part says beyond rates: medians of servers, use of skills.
-func (p *aggregatePart) companions(extra *EvaluatorNumbers, level float64) error {
-	run := p.data.run
-	switch run.Kind {
-	case "tool":
-		if p.data.rubric.Evaluator != tooldescription.Name {
-			return nil
-		}
-		extra.Servers = gradesByServer(p.data.grades)
+// companions adds what a part says beyond rates: medians of servers, use of skills. Only such parts are read whole.
+func (p *aggregatePart) companions(ctx context.Context, st store.Store, extra *EvaluatorNumbers, level float64) error {
+	run := p.run
+	if name := p.rubric.Evaluator; name != tooldescription.Name && name != companions.Name {
+		return nil
+	}
+	d, err := loadRun(ctx, st, run)
+	if err != nil {
+		return err
+	}
+	switch p.rubric.Evaluator {
+	case tooldescription.Name:
+		extra.Servers = gradesByServer(d.grades)
 		p.aggs = append(p.aggs, medianRows(run, extra.Servers, level)...)
-	case "session":
-		if p.data.rubric.Evaluator != companions.Name {
-			return nil
-		}
-		extra.Skills = useOfSkills(p.data.verdicts)
+	case companions.Name:
+		extra.Skills = useOfSkills(d.verdicts)
 		for _, u := range extra.Skills {
 			for _, t := range []*tally{
 				{by: dimSkill.String(), group: u.Skill, criterion: companions.SkillsOffered, metric: metricUsedWhenOffered, met: u.Loaded, notMet: u.Unused + u.Refused, unclear: u.Attempted},
