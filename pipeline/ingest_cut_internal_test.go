@@ -256,7 +256,7 @@ func blank(body string, n int, ends []int) bool {
 			from = e
 		}
 	}
-	return strings.Trim(body[from:n], " \r\n\ufeff\xef\xbb\xbf") == ""
+	return strings.Trim(body[from:n], " \r\n\ufeff") == ""
 }
 
 // A defect in reading one object costs that object's rest, never the run.
