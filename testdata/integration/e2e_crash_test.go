@@ -265,7 +265,11 @@ func TestTwoIngests(t *testing.T) {
 	}
 
 	// A holder on another host that says nothing is waited for, one that has been silent for ten minutes is not.
-	for age, code := range map[time.Duration]int{time.Minute: exitLocked, 11 * time.Minute: exitOK} {
+	for _, tt := range []struct {
+		age  time.Duration
+		code int
+	}{{time.Minute, exitLocked}, {11 * time.Minute, exitOK}} {
+		age, code := tt.age, tt.code
 		beat := time.Now().Add(-age).UTC()
 		lock, err := json.Marshal(map[string]any{"host": "another-host", "pid": 4711, "started": beat, "beat": beat})
 		if err != nil {
