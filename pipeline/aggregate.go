@@ -86,7 +86,7 @@ func Aggregate(ctx context.Context, cfg *Config, log *slog.Logger) (*AggregateSu
 	a := &aggregation{cfg: cfg, log: log, root: root, runs: runs, gates: gates}
 	run := worstPart(runs)
 	a.sum.RunID, a.sum.State = run.RunID, run.State
-	if cfg.Aggregate.Run == "latest" && !isOfEverything(&run) {
+	if cfg.Aggregate.Run == "latest" && !isOfEverything(runs) {
 		a.sum.Warnings = append(a.sum.Warnings, notOfEverything(&run))
 	}
 	log.Debug("aggregating", "run", run.RunID)

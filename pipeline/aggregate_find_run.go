@@ -15,8 +15,8 @@ import (
 const labelPrefix = "label:"
 
 // findRun finds the parts of a run by its id, by its label (label:NAME, the newest that has it), or of the latest: highest date, then
-// written last. Of the runs of that date latest prefers those of everything, without a filter and without a label: an ad hoc run in the
-// afternoon is not the night's.
+// written last. Of the runs of that date latest prefers those of everything, that graded sessions without a filter and without a label: an
+// ad hoc run in the afternoon, or one of tool descriptions, is not the night's.
 func findRun(ctx context.Context, st store.Store, id string) ([]schema.Run, error) {
 	label, byLabel := strings.CutPrefix(id, labelPrefix)
 	if id != "latest" && !byLabel {
@@ -42,7 +42,7 @@ func findRun(ctx context.Context, st store.Store, id string) ([]schema.Run, erro
 			return nil, err
 		case len(rows) == 0:
 			return nil, fmt.Errorf("%s/%s holds no row", st.URI(), obj.Key)
-		case byLabel && rows[0].Label == label, !byLabel && isOfEverything(&rows[0]):
+		case byLabel && rows[0].Label == label, !byLabel && isOfEverything(rows):
 			return rows, nil
 		case fallback == nil:
 			fallback = rows
@@ -65,8 +65,11 @@ func noLabel(st store.Store, id string, labels []string) error {
 	return err
 }
 
-func isOfEverything(r *schema.Run) bool {
-	return r.Label == "" && r.FilterService == "" && r.FilterAgent == ""
+// isOfEverything says that the parts of a run are a night's: sessions were graded, without a filter and without a label.
+func isOfEverything(parts []schema.Run) bool {
+	return slices.ContainsFunc(parts, func(r schema.Run) bool {
+		return r.Evaluator == mainEvaluator && r.Label == "" && r.FilterService == "" && r.FilterAgent == ""
+	})
 }
 
 // runObjects are the objects of runs, the highest date first and of a date the one that was written last.
@@ -124,6 +127,9 @@ func notOfEverything(r *schema.Run) string {
 		if p[1] != "" {
 			parts = append(parts, p[0]+" "+printable(p[1], 64))
 		}
+	}
+	if r.Evaluator != mainEvaluator {
+		parts = append(parts, "evaluator "+printable(r.Evaluator, 64))
 	}
 	return fmt.Sprintf("latest is run %s, which is not of everything (%s): the newest date has no other", r.RunID, strings.Join(parts, ", "))
 }

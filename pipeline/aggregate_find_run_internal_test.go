@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -38,6 +39,7 @@ func lakeOfRuns(t *testing.T, runs ...schema.Run) string {
 	}
 	for _, r := range runs {
 		n := newNight(r.RunID)
+		n.run.Evaluator = cmp.Or(r.Evaluator, n.run.Evaluator)
 		n.run.Label, n.run.FilterService, n.run.RubricSHA256, n.run.Graded = r.Label, r.FilterService, rubric.SHA256(), 1
 		n.add("1a", "ops", "", members{}, met)
 		for _, err := range []error{
@@ -57,7 +59,7 @@ func lakeOfRuns(t *testing.T, runs ...schema.Run) string {
 func TestFindRun(t *testing.T) {
 	id := func(s string) string { return s + "-000000000000" }
 	dir := lakeOfRuns(t, schema.Run{RunID: id("2026-11-28"), Label: "release"}, schema.Run{RunID: id("2026-11-29")},
-		schema.Run{RunID: "2026-11-30-aaaaaaaaaaaa"}, schema.Run{RunID: "2026-11-30-bbbbbbbbbbbb", FilterService: "ops"}, schema.Run{RunID: "2026-11-30-cccccccccccc", Label: "try"})
+		schema.Run{RunID: "2026-11-30-aaaaaaaaaaaa"}, schema.Run{RunID: "2026-11-30-bbbbbbbbbbbb", FilterService: "ops"}, schema.Run{RunID: "2026-11-30-cccccccccccc", Label: "try"}, schema.Run{RunID: "2026-11-30-dddddddddddd", Evaluator: "tool_description"})
 	st, err := store.Open(t.Context(), dir, store.Options{})
 	if err != nil {
 		t.Fatal(err)
