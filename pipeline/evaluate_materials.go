@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -63,14 +64,55 @@ func (e *evaluateRun) saveMaterials(ctx context.Context) error {
 	return nil
 }
 
+// toolList is the text of a material of a server's tools, or of those that a service has of its own.
+type toolList struct {
+	Server string       `json:"server"`
+	Tools  []listedTool `json:"tools"`
+}
+
+// listedTool is a tool as tools/list of MCP has it.
+type listedTool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	InputSchema json.RawMessage `json:"inputSchema,omitempty"`
+}
+
+// listOwner is what a list of tools is kept under: the server, or in brackets the service that has tools without one.
+func listOwner(server, service string) string { return cmp.Or(server, "("+service+")") }
+
+// listedName is what a run calls a listed tool by.
+type listedName struct{ owner, tool string }
+
+// listedTools reads the lists of tools among the materials of a run. A text that has expired leaves its tools without a description.
+func listedTools(ctx context.Context, st store.Store, hashes []string) (map[listedName]listedTool, error) {
+	out := map[listedName]listedTool{}
+	for _, sum := range hashes {
+		rows, _, err := table.Read[schema.Material](ctx, st, materialKey(sum))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read materials: %w", err)
+		}
+		for _, m := range rows {
+			if m.Kind != toolListMaterial {
+				continue
+			}
+			var list toolList
+			if err := json.Unmarshal([]byte(m.Text), &list); err != nil {
+				return nil, fmt.Errorf("read the list of tools %s: %w", sum, err)
+			}
+			for _, t := range list.Tools {
+				out[listedName{list.Server, t.Name}] = t
+			}
+		}
+	}
+	return out, nil
+}
+
 func (g *given) materials() ([]evaluator.Material, error) {
 	var out []evaluator.Material
-	type listed struct {
-		Name        string          `json:"name"`
-		Description string          `json:"description,omitempty"`
-		InputSchema json.RawMessage `json:"inputSchema,omitempty"`
-	}
-	lists := map[string][]listed{}
+	lists := map[string][]listedTool{}
 	for i := range g.candidates {
 		switch s := g.candidates[i].given; {
 		case s.Package != nil:
@@ -80,19 +122,16 @@ func (g *given) materials() ([]evaluator.Material, error) {
 			}
 			out = append(out, evaluator.Material{Kind: skillMaterial, Text: string(b)})
 		case s.Tool != nil:
-			l := listed{Name: s.Tool.Tool, Description: s.Tool.Description}
+			l := listedTool{Name: s.Tool.Tool, Description: s.Tool.Description}
 			if json.Valid([]byte(s.Tool.InputSchema)) {
 				l.InputSchema = json.RawMessage(s.Tool.InputSchema)
 			}
-			owner := cmp.Or(s.Tool.Server, "("+s.Tool.Service+")")
+			owner := listOwner(s.Tool.Server, s.Tool.Service)
 			lists[owner] = append(lists[owner], l)
 		}
 	}
 	for _, owner := range sortedKeys(lists) {
-		b, err := judge.CanonicalJSON(struct {
-			Server string   `json:"server"`
-			Tools  []listed `json:"tools"`
-		}{owner, lists[owner]})
+		b, err := judge.CanonicalJSON(toolList{owner, lists[owner]})
 		if err != nil {
 			return nil, fmt.Errorf("keep the tools of %s: %w", owner, err)
 		}

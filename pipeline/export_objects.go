@@ -75,7 +75,11 @@ func exportTools(ctx context.Context, cfg *Config, root *Root) (*exports.Tools, 
 			return nil, err
 		}
 		out.RunID, out.Rubric = run.RunID, d.rubric
-		list = gradedTools(d, defined, e.Server, e.WithExplanations)
+		listed, err := listedTools(ctx, root.Store, run.Materials)
+		if err != nil {
+			return nil, err
+		}
+		list = gradedTools(d, defined, listed, e.Server, e.WithExplanations)
 	}
 	if len(list) == 0 {
 		where := root.Store.URI() + " holds no tool definition"
@@ -164,8 +168,9 @@ func exportTool(t *schema.Tool) exports.Tool {
 	return exports.Tool{Server: t.Server, Service: owner(t), Name: t.Tool, DefinitionSHA256: t.DefinitionSHA256, Description: t.Description, InputSchema: t.InputSchema}
 }
 
-// gradedTools joins the grades of a run with the definitions that they are of.
-func gradedTools(d *runData, defined map[string]definition, server string, explain bool) (list []exports.Tool) {
+// gradedTools joins the grades of a run with the definitions that they are of: those of the table tools, else those of the lists that
+// the run was given.
+func gradedTools(d *runData, defined map[string]definition, listed map[listedName]listedTool, server string, explain bool) (list []exports.Tool) {
 	byHash := map[string]schema.Tool{}
 	for _, id := range slices.Sorted(maps.Keys(defined)) {
 		byHash[defined[id].tool.DefinitionSHA256] = defined[id].tool
@@ -182,6 +187,8 @@ func gradedTools(d *runData, defined map[string]definition, server string, expla
 		if def, ok := byHash[g.SubjectRevision]; ok {
 			t.Description, t.InputSchema = def.Description, def.InputSchema
 			t.Name = cmp.Or(t.Name, def.Tool)
+		} else if l, ok := listed[listedName{listOwner(g.Server, g.Service), g.Tool}]; ok {
+			t.Description, t.InputSchema = l.Description, string(l.InputSchema)
 		}
 		t.Graded, t.UngradedReason, t.Grade, t.Score = g.State == "graded", g.UngradedReason, g.Grade, g.Score
 		for _, v := range verdicts[g.Subject] {

@@ -28,14 +28,14 @@ func TestTools_Joined(t *testing.T) {
 			{Subject: "(svc)/usage@h3", SubjectRevision: "h3", Service: "svc", Tool: "usage", State: "ungraded", UngradedReason: "timeout"}},
 		verdicts:     []schema.Verdict{{Subject: "disks/usage@h1", Criterion: "parameters", Verdict: "met"}, {Subject: "disks/usage@h1", Criterion: "purpose", Verdict: "scored", Score: &score}},
 		explanations: map[string]schema.Explanation{"disks/usage@h1\x00purpose\x00": {Explanation: "Says it."}}}
-	got := gradedTools(d, defined, "", true)
+	got := gradedTools(d, defined, nil, "", true)
 	if len(got) != 2 || got[0].Description != "Old." || got[0].Grade != "B" || !got[0].Graded || len(got[0].Criteria) != 2 || got[0].Criteria[0].ID != "purpose" || got[0].Criteria[0].Explanation != "Says it." {
 		t.Errorf("got %+v", got)
 	}
 	if got[1].Graded || got[1].UngradedReason != "timeout" || got[1].Service != "svc" || got[1].Description != "Own." {
 		t.Errorf("got %+v", got[1])
 	}
-	if one := gradedTools(d, defined, "disks", false); len(one) != 1 || one[0].Criteria[0].Explanation != "" {
+	if one := gradedTools(d, defined, nil, "disks", false); len(one) != 1 || one[0].Criteria[0].Explanation != "" {
 		t.Errorf("of one server: %+v", one)
 	}
 }
