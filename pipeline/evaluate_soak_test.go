@@ -107,9 +107,9 @@ func TestSoak_Evaluate(t *testing.T) {
 // One call in five fails in one way or another: each session ends graded or with the right reason, at little more than the calls that
 // it takes anyway, and no verdict is another.
 func TestSoak_Faults(t *testing.T) {
-	n := 400
+	n, limit := 400, 1.3
 	if os.Getenv("TRACEJURY_SOAK") == "" {
-		n = 60
+		n, limit = 60, 1.5 // of 60 sessions chance alone moves the ratio by 0.06, one standard deviation
 	}
 	data, asOf := bulkLake(t, n)
 	type key struct{ subject, criterion string }
@@ -154,7 +154,7 @@ func TestSoak_Faults(t *testing.T) {
 	}
 	ratio := float64(calls) / float64(faulty.Graded) / (float64(cleanCalls) / float64(clean.Graded))
 	t.Logf("%d sessions: %d calls for %d graded without faults, %d for %d with: %.2f times; ungraded answers %v", n, cleanCalls, clean.Graded, calls, faulty.Graded, ratio, reasons)
-	if ratio > 1.3 {
+	if ratio > limit {
 		t.Errorf("%.2f times the calls of a run without faults", ratio)
 	}
 }
