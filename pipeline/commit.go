@@ -27,7 +27,7 @@ type Commit struct {
 	AsOf          time.Time           `json:"as_of"`
 	InputsSHA256  string              `json:"inputs_sha256"` // of the plan: sources, objects and their ETags
 	Counts        IngestCounts        `json:"counts"`
-	Written       []CommitEntry       `json:"written"` // in key order
+	Written       []CommitEntry       `json:"written"` // in key order; with rebuilt objects that came out as they were
 	Deleted       []string            `json:"deleted,omitempty"`
 	Listed        map[string]ListMark `json:"listed,omitempty"` // by source
 	Horizon       time.Time           `json:"horizon"`          // latest as-of of all ingests: times more than a day after it are of the future

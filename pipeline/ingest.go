@@ -78,6 +78,7 @@ type ingestRun struct {
 	plan        string
 	marks       map[string]ListMark // how far each source is listed when this run commits
 	objectDays  []string            // stored objects of the table objects
+	uncommitted []string            // those of them with rows of a run that died before its commit
 	erased      *erasures
 	horizon     horizon
 
@@ -191,6 +192,13 @@ func (r *ingestRun) run(ctx context.Context, eraseKey string) (*IngestSummary, e
 	}
 	sum.Counts = r.counts
 	return sum, r.nothingRead()
+}
+
+// noteChanged notes an object that this run wrote, or found to be as it would have written it. It may be called concurrently.
+func (r *ingestRun) noteChanged(e CommitEntry) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.changed = append(r.changed, e)
 }
 
 // written lists what this run wrote and left, by key; of an object that was written twice the last form.
@@ -312,12 +320,14 @@ func (r *ingestRun) recordObjects(ctx context.Context, seq int64) error {
 		return !again || etag != o.ETag
 	}
 	today := schema.Objects.DayKey(r.cfg.asOf.Format(time.DateOnly), 0)
-	if slices.ContainsFunc(r.inputs, func(in input) bool { return in.again }) { // --full: their rows move to this day
-		for _, key := range r.objectDays {
-			if key != today {
-				if err := mergeRows(ctx, r, schema.Objects, key, nil, stays); err != nil {
-					return err
-				}
+	leave := r.uncommitted
+	if slices.ContainsFunc(r.inputs, func(in input) bool { return in.again }) { // --full
+		leave = r.objectDays
+	}
+	for _, key := range leave { // what is read again moves to this day
+		if key != today {
+			if err := mergeRows(ctx, r, schema.Objects, key, nil, stays); err != nil {
+				return err
 			}
 		}
 	}
@@ -330,8 +340,8 @@ func (r *ingestRun) count(res *objectResult) {
 	c.BytesStored += res.row.Size
 	c.Bytes += res.row.BytesIn
 	c.Records += res.row.Records
-	c.Written += res.row.Written
-	c.Duplicates += res.row.Duplicates
+	c.Written += res.row.Written - res.held
+	c.Duplicates += res.row.Duplicates + res.held
 	c.Filtered += res.row.Filtered
 	c.Quarantined += res.row.Quarantined
 	c.NoIDs += res.noIDs
@@ -377,7 +387,7 @@ func mergeRows[T schema.Row[T]](ctx context.Context, r *ingestRun, t schema.Tabl
 	if err != nil {
 		return writeError(err, r.root.Store, key)
 	}
-	r.changed = append(r.changed, CommitEntry{Key: key, ETag: obj.ETag, Rows: len(rows)})
+	r.noteChanged(CommitEntry{Key: key, ETag: obj.ETag, Rows: len(rows)})
 	return nil
 }
 

@@ -25,8 +25,8 @@ func readingOf(row *schema.Span) reading {
 
 // countRows says of every record of a session that was read now whether it is written or a duplicate. Written is the reading
 // that the row which is kept names as its source. Where the lake had the record already all are duplicates, but for the very
-// reading that the lake's row names if its object was never recorded: a run that died before left it, and the counts of the object
-// must come out as they would have.
+// reading that the lake's row names: the counts of the object stay what they were, or become what they would have been if the run
+// that wrote the row had not died. Only the summary of a run with --full does not count them as new.
 func (r *ingestRun) countRows(rows []spilled, kept []schema.Span) {
 	held := map[string]struct{}{}
 	sources := map[reading]struct{}{}
@@ -47,9 +47,6 @@ func (r *ingestRun) countRows(rows []spilled, kept []schema.Span) {
 		if _, ok := sources[at]; !ok || rows[i].kind != recNew {
 			continue
 		}
-		if _, ok := held[at.id]; ok && r.inputs[rows[i].input].again {
-			continue // --full
-		}
 		// Two sources may hold objects of one name.
 		if j, ok := written[at]; !ok || rows[i].input < rows[j].input {
 			written[at] = i
@@ -62,8 +59,12 @@ func (r *ingestRun) countRows(rows []spilled, kept []schema.Span) {
 			continue
 		}
 		res := r.results[rows[i].input]
-		if j, ok := written[readingOf(&rows[i].row)]; ok && j == i {
+		at := readingOf(&rows[i].row)
+		if j, ok := written[at]; ok && j == i {
 			res.row.Written++
+			if _, ok := held[at.id]; ok && r.inputs[rows[i].input].again {
+				res.held++
+			}
 		} else {
 			res.row.Duplicates++
 		}

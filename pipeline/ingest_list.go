@@ -65,7 +65,11 @@ func (r *ingestRun) listInputs(ctx context.Context, last *Commit) error {
 			oldest = at
 		}
 	}
-	known, err := r.knownObjects(ctx, oldest)
+	committed := int64(0)
+	if last != nil {
+		committed = last.Seq
+	}
+	known, err := r.knownObjects(ctx, oldest, committed)
 	if err != nil {
 		return err
 	}
@@ -192,13 +196,15 @@ func versionID(source, object, etag string) string { return objectID(source, obj
 var objectsDay = regexp.MustCompile(`^objects/dt=(\d{4}-\d{2}-\d{2})/`)
 
 // knownObjects is the set of object versions that ingests since the given time have read: what is listed from then on was not
-// read before, or is read once more for nothing.
-func (r *ingestRun) knownObjects(ctx context.Context, since time.Time) (map[string]struct{}, error) {
+// read before, or is read once more for nothing. Rows of a run that died before its commit do not count: how far it listed and what
+// it saw of the future went with it, so its inputs are read again.
+func (r *ingestRun) knownObjects(ctx context.Context, since time.Time, committed int64) (map[string]struct{}, error) {
 	type row struct {
-		Source string `parquet:"source,dict"`
-		Object string `parquet:"object"`
-		ETag   string `parquet:"etag"`
-		Status string `parquet:"status,dict"`
+		Source    string `parquet:"source,dict"`
+		Object    string `parquet:"object"`
+		ETag      string `parquet:"etag"`
+		Status    string `parquet:"status,dict"`
+		CommitSeq int64  `parquet:"commit_seq,delta"`
 	}
 	known := map[string]struct{}{}
 	first := since.AddDate(0, 0, -1).Format(time.DateOnly)
@@ -218,11 +224,15 @@ func (r *ingestRun) knownObjects(ctx context.Context, since time.Time) (map[stri
 			return nil, fmt.Errorf("read objects: %w", err)
 		}
 		for _, o := range rows {
-			if o.Status != "vanished" {
+			switch {
+			case o.CommitSeq > committed:
+				r.uncommitted = append(r.uncommitted, key)
+			case o.Status != "vanished":
 				known[versionID(o.Source, o.Object, o.ETag)] = struct{}{}
 			}
 		}
 	}
+	r.uncommitted = slices.Compact(r.uncommitted)
 	return known, nil
 }
 

@@ -112,9 +112,7 @@ func (m *merger) put(ctx context.Context, s *staged) error {
 	}
 	s.etag = obj.ETag
 	if s.early == "" || s.file == "" { // else the next form is the one that counts
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.run.changed = append(m.run.changed, CommitEntry{Key: s.key, ETag: obj.ETag, Rows: s.rows})
+		m.run.noteChanged(CommitEntry{Key: s.key, ETag: obj.ETag, Rows: s.rows})
 	}
 	return nil
 }
@@ -170,7 +168,9 @@ func (m *merger) stageIndexBucket(ctx context.Context, b int, early, final *stag
 			}
 		}
 	}
+	groups := 0
 	for g, err := range m.g.byIndex.Groups(ctx, b) {
+		groups++
 		if err != nil {
 			return st, err
 		}
@@ -193,6 +193,9 @@ func (m *merger) stageIndexBucket(ctx context.Context, b int, early, final *stag
 		st.early, st.file, st.gone = "", "", true // nothing came, so what is there is early enough
 	case sum == old.sum && sumEarly == old.sum, st.rows == 0 && st.etag == "" && sumEarly == sum:
 		st.early, st.file = "", "" // nothing changes
+		if groups > 0 && st.etag != "" {
+			m.run.noteChanged(CommitEntry{Key: key, ETag: st.etag, Rows: st.rows})
+		}
 	case sum == sumEarly:
 		st.file, st.early = "", st.file // once is enough
 	}

@@ -50,6 +50,7 @@ type objectResult struct {
 	metrics    int64 // filtered: metric points
 	shapes     map[string]int64
 	kept       int64 // records handed on
+	held       int64 // of the written: the lake had them before, from this very object
 }
 
 // reader reads many objects at once: waiting for the store takes no processor, decoding no more than there are, and what is

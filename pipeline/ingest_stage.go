@@ -228,8 +228,12 @@ func finish[T schema.Row[T]](m *merger, p plan, l *lane[T], empty bool) error {
 	}
 	st := staged{key: l.key, etag: l.old.etag, file: l.path, rows: rows, gains: p.gains}
 	switch {
-	case empty && st.etag == "", !empty && st.etag != "" && sum == l.old.sum:
+	case empty && st.etag == "":
 		removeFile(l.path)
+		return nil
+	case !empty && st.etag != "" && sum == l.old.sum: // also what a run wrote that died before its commit
+		removeFile(l.path)
+		m.run.noteChanged(CommitEntry{Key: l.key, ETag: st.etag, Rows: rows})
 		return nil
 	case empty:
 		removeFile(l.path)

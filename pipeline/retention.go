@@ -161,7 +161,7 @@ func rewrite[T schema.Row[T]](ctx context.Context, r *ingestRun, t schema.Table,
 	if err != nil {
 		return writeError(err, r.root.Store, key)
 	}
-	r.changed = append(r.changed, CommitEntry{Key: key, ETag: obj.ETag, Rows: len(rows)})
+	r.noteChanged(CommitEntry{Key: key, ETag: obj.ETag, Rows: len(rows)})
 	return nil
 }
 
