@@ -61,6 +61,15 @@ type IngestSummary struct {
 	Checked bool         `json:"checked,omitempty"` // nothing was written, as asked
 	Counts  IngestCounts `json:"counts"`
 	DryRun  bool         `json:"dry_run,omitempty"` // nothing was read
+	// Forecast of a dry run, guessed from the sizes and names of objects.
+	Forecast *IngestForecast `json:"forecast,omitempty"`
+}
+
+// IngestForecast is what an ingest is about to take, in bytes.
+type IngestForecast struct {
+	Stored int64 `json:"bytes_stored"`
+	Plain  int64 `json:"bytes_decompressed"` // about
+	Disk   int64 `json:"bytes_local_disk"`   // at most, about
 }
 
 // ingestRun is the state of one ingest.
@@ -165,7 +174,12 @@ func (r *ingestRun) run(ctx context.Context, eraseKey string) (*IngestSummary, e
 		}
 	}
 	if r.opts.DryRun {
-		sum.Counts, sum.DryRun = r.counts, true
+		memory, err := parseBytes(r.cfg.Ingest.Memory)
+		if err != nil {
+			return nil, err
+		}
+		f := forecastOf(r.inputs, memory)
+		sum.Counts, sum.DryRun, sum.Forecast = r.counts, true, &IngestForecast{Stored: f.stored, Plain: f.plain, Disk: f.disk}
 		return sum, nil
 	}
 	c := r.nextCommit(last)
@@ -243,11 +257,11 @@ func (r *ingestRun) ingestInputs(ctx context.Context, seq int64) error {
 	}
 	defer dir.close()
 	spill := dir.path
-	var total int64
-	for _, in := range r.inputs {
-		total += unpacked(in.obj)
+	plan := forecastOf(r.inputs, memory)
+	if err := checkSpace(spill, plan, r.log); err != nil {
+		return err
 	}
-	g := r.newGroupings(memory, total, spill)
+	g := r.newGroupings(memory, plan.plain+int64(len(r.inputs))<<16, spill)
 	defer g.close()
 	rd := r.newReader(memory/8, func(s *spilled) error { return r.keep(s, g) })
 	m := &merger{run: r, g: g, dir: spill}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"path"
 	"runtime"
 	"strings"
 
@@ -78,17 +77,6 @@ func (r *ingestRun) newReader(memory int64, keep func(*spilled) error) *reader {
 		rd.decoders <- otlp.NewDecoder(otlp.Limits{MaxDepth: r.cfg.Limits.MaxDepth, MaxAttributeBytes: r.cfg.Limits.MaxAttributeBytes})
 	}
 	return rd
-}
-
-// unpacked is about what an object takes in memory. An object that needs more than there is room for is read alone.
-func unpacked(obj store.Object) int64 {
-	switch path.Ext(obj.Key) {
-	case ".json", ".ndjson", ".jsonl", ".txt", ".log":
-		return obj.Size + 64<<10
-	case ".binpb", ".pb", ".proto":
-		return obj.Size + 64<<10
-	}
-	return 8*obj.Size + 64<<10
 }
 
 // all reads every input of the run.

@@ -14,6 +14,13 @@ func (s *IngestSummary) WriteText(w io.Writer) {
 	fmt.Fprintf(w, "objects   %d listed, %d new%s\n", c.Listed, c.New, byName(c.Objects, ": "))
 	if s.DryRun {
 		fmt.Fprintln(w, "dry run   nothing was read")
+		if f := s.Forecast; f != nil && c.New > 0 {
+			disk := "no local disk"
+			if f.Disk > 0 {
+				disk = "up to " + sizeText(f.Disk) + " of local disk"
+			}
+			fmt.Fprintf(w, "to read   %s stored, about %s unpacked, %s needed\n", sizeText(f.Stored), sizeText(f.Plain), disk)
+		}
 		return
 	}
 	if c.New > 0 {
