@@ -1,10 +1,12 @@
 package pipeline_test
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,23 +15,79 @@ import (
 
 var fence = regexp.MustCompile("(?ms)^```(\\w+)\n(.*?)^```$")
 
-// readme yields the fenced blocks of the README in one language.
+// pages reads the README and the page of each job.
+func pages(tb testing.TB) map[string]string {
+	tb.Helper()
+	paths, err := filepath.Glob("../cmd/*/README.md")
+	if err != nil || len(paths) == 0 {
+		tb.Fatalf("no page of a job: %v", err)
+	}
+	out := map[string]string{}
+	for _, path := range append(paths, "../README.md", "../exports/README.md") {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		out[path] = string(text)
+	}
+	return out
+}
+
+// readme yields the fenced blocks of the README and the pages in one language.
 func readme(tb testing.TB, language string) []string {
 	tb.Helper()
-	text, err := os.ReadFile("../README.md")
-	if err != nil {
-		tb.Fatal(err)
-	}
 	var blocks []string
-	for _, m := range fence.FindAllStringSubmatch(string(text), -1) {
-		if m[1] == language {
-			blocks = append(blocks, m[2])
+	all := pages(tb)
+	for _, path := range slices.Sorted(maps.Keys(all)) {
+		for _, m := range fence.FindAllStringSubmatch(all[path], -1) {
+			if m[1] == language {
+				blocks = append(blocks, m[2])
+			}
 		}
 	}
 	if len(blocks) == 0 {
 		tb.Fatalf("the README has no %s block", language)
 	}
 	return blocks
+}
+
+var (
+	link    = regexp.MustCompile(`\]\(([^)]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	noLink  = regexp.MustCompile("[^a-z0-9 -]+")
+)
+
+// Links of the README and the pages lead to files and headings that there are.
+func TestReadmeLinks(t *testing.T) {
+	found := 0
+	for path, text := range pages(t) {
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			found++
+			file, anchor, _ := strings.Cut(m[1], "#")
+			to := path
+			if file != "" {
+				to = filepath.Join(filepath.Dir(path), file)
+			}
+			target, err := os.ReadFile(to)
+			if info, statErr := os.Stat(to); err != nil && (statErr != nil || !info.IsDir()) {
+				t.Errorf("%s links to %s: %v", path, m[1], err)
+				continue
+			}
+			there := anchor == ""
+			for _, h := range heading.FindAllStringSubmatch(string(target), -1) {
+				there = there || strings.ReplaceAll(noLink.ReplaceAllString(strings.ToLower(h[1]), ""), " ", "-") == anchor
+			}
+			if !there {
+				t.Errorf("%s links to %s: there is no such heading", path, m[1])
+			}
+		}
+	}
+	if found < 3 {
+		t.Errorf("%d links", found)
+	}
 }
 
 // Every command of the README is one that there is: make nightly runs and ends with the report, the four commands know every

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestNamesOfHarnesses keeps the values of sessions.harness uniform, and the README's list of them whole.
+// TestNamesOfHarnesses keeps the values of sessions.harness uniform, and the list of them on the page of ingest whole.
 func TestNamesOfHarnesses(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
+	readme, err := os.ReadFile("../../cmd/ingest/README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -18,7 +18,7 @@ func TestNamesOfHarnesses(t *testing.T) {
 			t.Errorf("%s is not in lower snake case", c.Name())
 		}
 		if !strings.Contains(string(readme), "`"+c.Name()+"`") {
-			t.Errorf("%s is not in the README's list of harnesses", c.Name())
+			t.Errorf("%s is not in the list of harnesses of cmd/ingest/README.md", c.Name())
 		}
 	}
 	r := spanOf("@arizeai/openinference-instrumentation-claude-agent-sdk.v2", "x", "openinference.span.kind", "CHAIN")

@@ -110,7 +110,7 @@ func TestFidelity(t *testing.T) {
 	checkReadme(t, clients, scores)
 }
 
-// checkReadme holds the table of the README to be this one.
+// checkReadme holds the table of the page of ingest to be this one.
 func checkReadme(t *testing.T, clients []string, scores map[string]score) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -120,9 +120,9 @@ func checkReadme(t *testing.T, clients []string, scores map[string]score) {
 	if len(clients) != len(seen) {
 		return // only some were run
 	}
-	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	readme, err := os.ReadFile(filepath.Join("..", "..", "cmd", "ingest", "README.md"))
 	if err != nil {
-		t.Fatalf("read README: %v", err)
+		t.Fatalf("read the page: %v", err)
 	}
 	for _, c := range clients {
 		row := "| " + c
@@ -134,7 +134,7 @@ func checkReadme(t *testing.T, clients []string, scores map[string]score) {
 			row += " | " + cell
 		}
 		if row += " |"; !strings.Contains(string(readme), row+"\n") {
-			t.Errorf("the README's table lacks the row\n%s", row)
+			t.Errorf("the table of cmd/ingest/README.md lacks the row\n%s", row)
 		}
 	}
 }

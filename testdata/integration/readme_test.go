@@ -37,14 +37,21 @@ func demoNight(tb testing.TB) string {
 	return data
 }
 
-// Every query of the README runs and finds something in the lake that make nightly leaves.
+// Every query of the README and of the jobs' pages runs and finds something in the lake that make nightly leaves.
 func TestReadmeQueries(t *testing.T) {
-	text, err := os.ReadFile("../../README.md")
+	pages, err := filepath.Glob("../../cmd/*/README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
+	var blocks [][]string
+	for _, page := range append(pages, "../../README.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks = append(blocks, sqlBlock.FindAllStringSubmatch(string(text), -1)...)
+	}
 	data, db := demoNight(t), duck(t)
-	blocks := sqlBlock.FindAllStringSubmatch(string(text), -1)
 	if len(blocks) < 4 {
 		t.Fatalf("the README has %d queries", len(blocks))
 	}
