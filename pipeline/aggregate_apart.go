@@ -73,6 +73,9 @@ func (n *numbers) apart(level float64) ([]Apart, error) {
 				names = append(names, list)
 			}
 			a, err := t.against(whole, level)
+			if _, undefined := asUndefined(err); undefined {
+				continue
+			}
 			if err != nil {
 				return nil, err
 			}
@@ -94,17 +97,12 @@ func (n *numbers) apart(level float64) ([]Apart, error) {
 
 func (t *tally) against(whole *tally, level float64) (Apart, error) {
 	a := Apart{GroupBy: t.by, Group: t.group, Criterion: t.criterion, Metric: t.metric, Met: t.met, N: t.n(), RestMet: whole.met - t.met, RestN: whole.n() - t.n()}
-	test, err := stats.CompareRates(a.Met, a.N, a.RestMet, a.RestN)
+	d, err := t.differenceTo(whole.without(t), level)
 	if err != nil {
 		return a, fmt.Errorf("compare %s %q with the rest: %w", t.by, t.group, err)
 	}
-	a.P, a.Test = test.P, test.Method
-	iv, err := stats.NewcombeDifference(a.Met, a.N, a.RestMet, a.RestN, level)
-	if err != nil {
-		return a, fmt.Errorf("compare %s %q with the rest: %w", t.by, t.group, err)
-	}
-	a.Difference = float64(a.Met)/float64(a.N) - float64(a.RestMet)/float64(a.RestN)
-	a.Low, a.High, a.Method = iv.Low, iv.High, iv.Method
+	a.P, a.Test, a.Difference = d.test.P, d.test.Method, d.value
+	a.Low, a.High, a.Method = d.interval.Low, d.interval.High, d.interval.Method
 	return a, nil
 }
 
@@ -161,12 +159,15 @@ func (n *numbers) wished(width, level float64) ([]Wished, error) {
 			if t.n() == 0 {
 				continue
 			}
-			rate := float64(t.met) / float64(t.n())
-			needed, err := stats.RequiredForWidth(rate, width, level)
+			est, err := t.estimate(level)
+			if _, undefined := asUndefined(err); undefined {
+				continue
+			}
 			if err != nil {
 				return nil, err
 			}
-			iv, err := stats.Wilson(t.met, t.n(), level)
+			rate, iv := est.Value, est.Interval
+			needed, err := stats.RequiredForWidth(rate, width, level)
 			if err != nil {
 				return nil, err
 			}

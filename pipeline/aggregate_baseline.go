@@ -3,7 +3,6 @@ package pipeline
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -44,6 +43,7 @@ func differences(a, b *schema.Run) []string {
 		{"mask version", a.MaskVersion == b.MaskVersion},
 		{"service filter", a.FilterService == b.FilterService},
 		{"agent filter", a.FilterAgent == b.FilterAgent},
+		{"way of sampling", (len(a.Strata) > 0) == (len(b.Strata) > 0)},
 	} {
 		if !c.same {
 			out = append(out, c.name)
@@ -152,11 +152,13 @@ type TrendPoint struct {
 	Differs  []string  `json:"differs,omitempty"` // only under --force-compare
 }
 
-// Rate is k of n with its Wilson interval; Low and High are nil for 0 of 0.
+// Rate is k of n, what rate that amounts to, and its interval; these are nil where there is none, such as for 0 of 0.
 type Rate struct {
 	Share
-	Low  *float64 `json:"low"`
-	High *float64 `json:"high"`
+	Estimate *float64 `json:"estimate"`
+	Low      *float64 `json:"low"`
+	High     *float64 `json:"high"`
+	Weighted bool     `json:"weighted,omitempty"` // Estimate is not K/N: every service counts by its eligible sessions
 }
 
 // Trend is the last runs that can be compared with one, oldest first, and those that were left out.
@@ -189,16 +191,24 @@ func trend(ctx context.Context, st store.Store, all []schema.Run, main *aggregat
 		p := &t.Points[i]
 		f := main.numbers.facts
 		if p.RunID != run.RunID {
-			b := &factBuilder{}
-			if err := b.scanGrades(ctx, st, schema.Run{RunID: p.RunID, Evaluator: run.Evaluator}, 0); err != nil {
+			other := partOf(all, p.RunID, run.Evaluator)
+			b := &factBuilder{facts: facts{strata: strataOfRuns([]schema.Run{other})}}
+			if err := b.scanGrades(ctx, st, other, 0); err != nil {
 				return t, fmt.Errorf("read grades of run %s: %w", p.RunID, err)
 			}
 			b.finish()
 			f = &b.facts
 		}
-		p.Passed.Share, p.Safe.Share = f.shares()
-		if err := errors.Join(p.Passed.fill(level), p.Safe.fill(level)); err != nil {
-			return t, err
+		for _, whole := range f.tallies(grouping{}, f.bySubject()) {
+			rate, err := whole.rate(level)
+			if err != nil {
+				return t, err
+			}
+			if whole.metric == metricPassed {
+				p.Passed = rate
+			} else {
+				p.Safe = rate
+			}
 		}
 		if len(t.Points) > 1 {
 			here := f.graded()
@@ -208,16 +218,10 @@ func trend(ctx context.Context, st store.Store, all []schema.Run, main *aggregat
 	return t, nil
 }
 
-// shares are how many subjects passed and are safe, of those of which it can be said.
-func (f *facts) shares() (passed, safe Share) {
-	var all cell
-	for _, c := range f.bySubject() {
-		all.add(&c)
-	}
-	of := func(n *[results]int32) Share {
-		return Share{int(n[resultMet]), int(n[resultMet] + n[resultNotMet])}
-	}
-	return of(&all.passed), of(&all.safe)
+// partOf finds the row of one evaluator's part of a run.
+func partOf(all []schema.Run, id, evaluator string) schema.Run {
+	i := slices.IndexFunc(all, func(r schema.Run) bool { return r.RunID == id && r.Evaluator == evaluator })
+	return all[i]
 }
 
 // graded are the subjects that were graded, ascending.

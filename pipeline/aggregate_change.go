@@ -3,6 +3,7 @@ package pipeline
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -36,7 +37,8 @@ type Change struct {
 	Metric     string   `json:"metric"`
 	Now        Share    `json:"now"`
 	Then       Share    `json:"then"`
-	Pairs      int      `json:"pairs,omitempty"` // paired only
+	Pairs      int      `json:"pairs,omitempty"`    // paired only
+	Weighted   bool     `json:"weighted,omitempty"` // rates of a run that drew of every service: Now and Then are counts, Change is of the weighted rates
 	Change     float64  `json:"change"`
 	Low        float64  `json:"low"`
 	High       float64  `json:"high"`
@@ -63,21 +65,20 @@ type Turned struct {
 // detectionPower is the power of the smallest detectable change.
 const detectionPower = 0.8
 
-func (r *Rate) fill(level float64) error {
-	if r.N == 0 {
-		return nil
+// rate is the tally's rate, empty where there is none.
+func (t *tally) rate(level float64) (Rate, error) {
+	r := Rate{Share: Share{t.met, t.n()}, Weighted: t.weighted}
+	est, err := t.estimate(level)
+	if _, undefined := asUndefined(err); undefined {
+		return r, nil
 	}
-	iv, err := stats.Wilson(r.K, r.N, level)
-	if err != nil {
-		return err
-	}
-	r.Low, r.High = new(iv.Low), new(iv.High)
-	return nil
+	r.Estimate, r.Low, r.High = new(est.Value), new(est.Interval.Low), new(est.Interval.High)
+	return r, err
 }
 
 // compare sets now beside then. Only groups that both have are compared.
 func compare(now, then *numbers, level float64) ([]Change, bool, error) {
-	paired := sameSubjects(now.facts, then.facts)
+	paired := sameSubjects(now.facts, then.facts) && now.facts.strata == nil && then.facts.strata == nil
 	var pairs map[[3]string]*stats.Pairs
 	if paired {
 		pairs = now.pairs(then.facts)
@@ -95,6 +96,9 @@ func compare(now, then *numbers, level float64) ([]Change, bool, error) {
 				continue
 			}
 			c, err := t.change(old, pairs[[3]string{t.by, t.group, t.metric}], level)
+			if _, undefined := asUndefined(err); undefined {
+				continue
+			}
 			if err != nil {
 				return nil, false, fmt.Errorf("compare %s %q: %w", t.by, t.group, err)
 			}
@@ -137,19 +141,16 @@ func (t *tally) change(old *tally, pairs *stats.Pairs, level float64) (Change, e
 		}
 		c.Detectable = possible(d)
 	default:
-		c.Change = float64(t.met)/float64(t.n()) - float64(old.met)/float64(old.n())
-		if iv, err = stats.NewcombeDifference(t.met, t.n(), old.met, old.n(), level); err != nil {
-			return c, err
-		}
-		if test, err = stats.CompareRates(t.met, t.n(), old.met, old.n()); err != nil {
-			return c, err
-		}
-		rate := float64(t.met+old.met) / float64(t.n()+old.n())
-		d, err := stats.DetectableChange(rate, t.n(), old.n(), level, detectionPower)
+		d, err := t.differenceTo(old, level)
 		if err != nil {
 			return c, err
 		}
-		c.Detectable = possible(d)
+		c.Change, iv, test, c.Weighted = d.value, d.interval, d.test, t.weighted || old.weighted
+		smallest, err := stats.DetectableChange(d.rate, max(1, int(math.Round(d.n))), max(1, int(math.Round(d.nThen))), level, detectionPower)
+		if err != nil {
+			return c, err
+		}
+		c.Detectable = possible(smallest)
 	}
 	c.Low, c.High, c.Method, c.P, c.Test = iv.Low, iv.High, iv.Method, test.P, test.Method
 	return c, nil

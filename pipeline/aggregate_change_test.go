@@ -3,6 +3,7 @@ package pipeline_test
 import (
 	"bytes"
 	"context"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -52,7 +53,7 @@ func TestAggregateOverTime(t *testing.T) {
 	}
 	var b bytes.Buffer
 	sum.WriteText(&b)
-	if s := b.String(); !strings.Contains(s, "Since 2026-11-29-") || !strings.Contains(s, "Trend of session, 3 runs") {
+	if s := b.String(); !strings.Contains(s, "session since 2026-11-29-") || !strings.Contains(s, "Trend of session, 3 runs") {
 		t.Errorf("text:\n%s", s)
 	}
 
@@ -78,5 +79,53 @@ func TestAggregateGatesEndTheCommand(t *testing.T) {
 		if c.code == pipeline.ExitGate && (!strings.Contains(err.Error(), c.gate) || !strings.Contains(err.Error(), id)) {
 			t.Errorf("the gate is not named: %v", err)
 		}
+	}
+}
+
+// A run that drew of every service, through the tables.
+func TestAggregateOfARunPerService(t *testing.T) {
+	data := demoLake(t)
+	id := rulesRun(t, data, func(c *pipeline.Config) { c.Evaluate.Per, c.Evaluate.Sample = "service", 5 })
+	cfg := config(t, "", data)
+	cfg.Aggregate.Run = id
+	sum, err := pipeline.Aggregate(context.Background(), cfg, quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	rates, sizes := map[string]float64{}, map[string]float64{}
+	run := sum.Model.Run
+	for i, s := range run.Strata {
+		sizes[s] = float64(run.StrataEligible[i])
+		if run.StrataAttempted[i] != 5 || run.StrataEligible[i] <= 5 {
+			t.Errorf("service %s: %d of %d", s, run.StrataAttempted[i], run.StrataEligible[i])
+		}
+	}
+	if len(sizes) != 2 {
+		t.Fatalf("services %v", run.Strata)
+	}
+	var whole float64
+	for _, a := range sum.Aggregates {
+		switch {
+		case !a.Primary || a.Metric != "passed":
+		case a.GroupBy == "overall":
+			whole = *a.Estimate
+			if a.Method != "wilson_effective_n" || !strings.HasPrefix(a.Reason, "weighted") || a.N != 10 {
+				t.Errorf("%+v", a)
+			}
+		case a.GroupBy == "service":
+			rates[a.Group] = *a.Estimate
+		}
+	}
+	want, size := 0.0, 0.0
+	for s, n := range sizes {
+		want, size = want+n*rates[s], size+n
+	}
+	if math.Abs(whole-want/size) > 1e-12 {
+		t.Errorf("overall %g, the services by their sizes %g", whole, want/size)
+	}
+	var b bytes.Buffer
+	sum.WriteText(&b)
+	if s := b.String(); !strings.Contains(s, "of 10 †") || !strings.Contains(s, "† weighted") {
+		t.Errorf("text:\n%s", s)
 	}
 }

@@ -196,7 +196,11 @@ const (
 )
 
 func (c *Comparison) writeText(w io.Writer) {
-	fmt.Fprintf(w, "\nSince %s (%s)\n  %s.\n", c.Baseline, strings.Join(c.Runs[:min(len(c.Runs), 5)], ", "), c.Overlap())
+	fmt.Fprintf(w, "\n%s since %s", c.Evaluator, c.Baseline)
+	if len(c.Runs) > 1 || c.Runs[0] != c.Baseline {
+		fmt.Fprintf(w, " (%s)", strings.Join(c.Runs[:min(len(c.Runs), 5)], ", "))
+	}
+	fmt.Fprintf(w, "\n  %s.\n", c.Overlap())
 	if len(c.Forced) > 0 {
 		fmt.Fprintf(w, "  ! Not asked alike: another %s. The change may come from that.\n", strings.Join(c.Forced, ", "))
 	}
@@ -227,7 +231,11 @@ func (x *Change) name() string {
 }
 
 func (x *Change) text() string {
-	s := fmt.Sprintf("%s, was %s: %+.1f points (%+.1f to %+.1f, %s), adjusted p %s", x.Now, x.Then, 100*x.Change, 100*x.Low, 100*x.High, x.Method, pText(x.AdjustedP))
+	weighted := ""
+	if x.Weighted {
+		weighted = "weighted, "
+	}
+	s := fmt.Sprintf("%s, was %s: %s%+.1f points (%+.1f to %+.1f, %s), adjusted p %s", x.Now, x.Then, weighted, 100*x.Change, 100*x.Low, 100*x.High, x.Method, pText(x.AdjustedP))
 	if x.Detectable != nil && !x.Flagged {
 		s += fmt.Sprintf("; would show a change of %.0f", 100**x.Detectable)
 	}
@@ -270,5 +278,9 @@ func (r Rate) text() string {
 	if r.Low == nil {
 		return fmt.Sprintf("%-26s", "nothing to count")
 	}
-	return fmt.Sprintf("%5.1f%% [%5.1f–%5.1f] %9s", 100*float64(r.K)/float64(r.N), 100**r.Low, 100**r.High, r.Share)
+	s := fmt.Sprintf("%5.1f%% [%5.1f–%5.1f] %9s", 100**r.Estimate, 100**r.Low, 100**r.High, r.Share)
+	if r.Weighted {
+		s += " weighted"
+	}
+	return s
 }

@@ -120,6 +120,11 @@ type tally struct {
 
 	met, notMet, notApplicable, unclear, ungraded, undecided int
 	metUnclear                                               int // of met, those that an unclear verdict could turn
+	other                                                    int // graded, and counted nowhere
+
+	strata   strata        // of the run, where it drew a sample of every service
+	parts    []servicePart // then: what of every service is in the group
+	weighted bool          // the group holds several services of such a run
 }
 
 // n is the denominator.
@@ -262,6 +267,13 @@ func (f *facts) bySubject() []cell {
 
 // tallies are the groups of one grouping that hold anything, in order of their names.
 func (f *facts) tallies(g grouping, bySubject []cell) []*tally {
+	out := f.plainTallies(g, bySubject)
+	f.weigh(g, out, bySubject)
+	return out
+}
+
+// plainTallies are tallies that do not know how the run was drawn.
+func (f *facts) plainTallies(g grouping, bySubject []cell) []*tally {
 	c := newCounter(f, g)
 	c.count(bySubject)
 	var out []*tally
@@ -311,5 +323,5 @@ func (c *counter) name(i int64) (group string, criterion int) {
 
 func (t *tally) set(n *[results]int32) {
 	t.met, t.notMet, t.notApplicable = int(n[resultMet]), int(n[resultNotMet]), int(n[resultNotApplicable])
-	t.unclear, t.ungraded = int(n[resultUnclear]), int(n[resultUngraded])
+	t.unclear, t.ungraded, t.other = int(n[resultUnclear]), int(n[resultUngraded]), int(n[resultOther])
 }

@@ -32,6 +32,7 @@ func (d dimension) String() string { return dimensionNames[d] }
 // combination of groups. A million verdicts take a few megabytes.
 type facts struct {
 	run      schema.Run
+	strata   strata               // nil where no weights are needed
 	names    [dimensions][]string // the groups of each dimension, ascending; "" is none
 	criteria []factCriterion      // ascending by id
 	combos   []combo

@@ -12,7 +12,7 @@ import (
 // newFacts makes facts of rows in the plainest way: every subject is a combination of groups by itself. It is what scans are
 // held against, and saves other tests the files.
 func newFacts(run schema.Run, grades []schema.Grade, verdicts []schema.Verdict, bySession map[string]members) *facts {
-	f := &facts{run: run}
+	f := &facts{run: run, strata: strataOfRuns([]schema.Run{run})}
 	grades = slices.SortedFunc(slices.Values(grades), func(a, b schema.Grade) int {
 		return strings.Compare(subjectID(a.Subject, a.Arm), subjectID(b.Subject, b.Arm))
 	})

@@ -46,6 +46,7 @@ type GateResult struct {
 	K          int      `json:"k"`
 	N          int      `json:"n"`
 	Method     string   `json:"method,omitempty"`
+	Weighted   bool     `json:"weighted,omitempty"` // Value is not K/N: every service counts by its eligible sessions
 	Reason     string   `json:"reason,omitempty"`
 	AdjustedP  *float64 `json:"adjusted_p,omitempty"` // safety gates with a least rate: of such a result or a better one were the true rate at the limit; Holm
 	evaluator  string
@@ -202,20 +203,29 @@ func (g *gate) check(p *aggregatePart, level float64) (GateResult, error) {
 
 // measure takes the number that the gate asks for.
 func (g *gate) measure(r *GateResult, t *tally, p *aggregatePart, gr grouping, level float64) error {
-	wilson, err := stats.Wilson(t.met, t.n(), level)
+	est, err := t.estimate(level)
+	if undefined, ok := asUndefined(err); ok {
+		r.State, r.Reason = gateUnknown, undefined.Reason
+		return nil
+	}
 	if err != nil {
 		return err
 	}
+	wilson := est.Interval
+	r.Weighted = t.weighted
 	worst, best := t.bounds()
 	switch g.stat {
 	case "":
-		r.decide(g, float64(t.met)/float64(t.n()))
+		r.decide(g, est.Value)
 	case "low":
 		r.Method = fmt.Sprintf("%s, level %g", wilson.Method, level)
 		low := wilson.Low
 		if t.safety { // a promise: what the rate is at least, with this confidence
 			r.Method = fmt.Sprintf("%s one-sided, level %g", stats.MethodClopperPearson, level)
-			if low, err = stats.ClopperPearsonLower(t.met, t.n(), level); err != nil {
+			if t.weighted {
+				r.Method = fmt.Sprintf("%s one-sided, level %g", stats.MethodKornGraubard, level)
+			}
+			if low, err = t.atLeast(est, level); err != nil {
 				return err
 			}
 		}
@@ -224,14 +234,17 @@ func (g *gate) measure(r *GateResult, t *tally, p *aggregatePart, gr grouping, l
 		r.Method = fmt.Sprintf("%s, level %g", wilson.Method, level)
 		r.decide(g, wilson.High)
 	case "worst":
-		r.decide(g, *worst)
+		r.decide(g, valueOr(worst, 0))
 	case "best":
-		r.decide(g, *best)
+		r.decide(g, valueOr(best, 1))
 	default:
 		g.measureChange(r, t, p, gr)
 	}
 	if t.safety && strings.HasPrefix(g.op, ">") && (g.stat == "" || g.stat == "low") && g.want > 0 && g.want < 1 {
-		test, err := stats.AtLeast(t.met, t.n(), g.want)
+		test, err := stats.AtLeastEstimate(est, g.want)
+		if !t.weighted {
+			test, err = stats.AtLeast(t.met, t.n(), g.want)
+		}
 		if err != nil {
 			return err
 		}
@@ -350,7 +363,11 @@ func gateError(results []GateResult, run schema.Run) error {
 func (r *GateResult) text() string {
 	s := printable(r.Gate, 160)
 	if r.Value != nil {
-		s += fmt.Sprintf(" is %.4g (%d of %d)", *r.Value, r.K, r.N)
+		weighted := ""
+		if r.Weighted {
+			weighted = ", weighted"
+		}
+		s += fmt.Sprintf(" is %.4g (%d of %d%s)", *r.Value, r.K, r.N, weighted)
 	}
 	if r.Reason != "" {
 		s += ": " + printable(r.Reason, 200)

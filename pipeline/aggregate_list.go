@@ -39,6 +39,7 @@ type RunLine struct {
 	Graded       int       `json:"graded"`
 	Ungraded     int       `json:"ungraded"`
 	NotAttempted int       `json:"not_attempted"`
+	PerService   bool      `json:"per_service,omitempty"` // a sample of every service: the shares are counts, without weights
 	Passed       Share     `json:"passed"`
 	Safe         Share     `json:"safe"`
 }
@@ -127,7 +128,14 @@ func ListRuns(ctx context.Context, cfg *Config, log *slog.Logger) (*RunList, err
 				return fmt.Errorf("read grades of run %s: %w", r.RunID, err)
 			}
 			b.finish()
-			line.Passed, line.Safe = b.shares()
+			line.PerService = len(r.Strata) > 0
+			for _, whole := range b.plainTallies(grouping{}, b.bySubject()) {
+				if share := (Share{whole.met, whole.n()}); whole.metric == metricPassed {
+					line.Passed = share
+				} else {
+					line.Safe = share
+				}
+			}
 			out.Runs[i] = line
 			return nil
 		})
@@ -149,6 +157,9 @@ func (l *RunList) WriteText(w io.Writer) {
 			judge += " (offline)"
 		}
 		graded := fmt.Sprintf("%d of %d", r.Graded, r.Sampled)
+		if r.PerService {
+			graded += " per service"
+		}
 		passed, safe := r.Passed.String(), r.Safe.String()
 		if r.State == "no_result" {
 			passed, safe = "no result", "no result"

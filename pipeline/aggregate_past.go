@@ -50,7 +50,7 @@ func (s *AggregateSummary) pastOf() {
 }
 
 func (r Rate) counted() report.Counted {
-	return report.Counted{K: r.K, N: r.N, Low: r.Low, High: r.High}
+	return report.Counted{K: r.K, N: r.N, Rate: r.Estimate, Low: r.Low, High: r.High, Weighted: r.Weighted}
 }
 
 func (t *Turned) text(what string) string {

@@ -84,6 +84,9 @@ func (t *tally) aggregates(run schema.Run, level float64) ([]schema.Aggregate, e
 	if t.n() > 0 {
 		base.Estimate = new(float64(t.met) / float64(t.n()))
 	}
+	if t.weighted {
+		return t.weightedRows(base, level)
+	}
 	base.Worst, base.Best = t.bounds()
 	intervals, err := t.intervals(run, level)
 	if err != nil {
@@ -134,6 +137,9 @@ func (t *tally) intervals(run schema.Run, level float64) ([]stats.Interval, erro
 
 // bounds are the rate with every Unclear counted as not met, and as met. Nil when nothing could count.
 func (t *tally) bounds() (worst, best *float64) {
+	if t.weighted {
+		return t.weightedBounds()
+	}
 	total := t.n() + t.unclear
 	if total == 0 {
 		return nil, nil

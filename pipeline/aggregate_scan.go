@@ -19,7 +19,7 @@ import (
 // scanFacts counts one evaluator's part of a run, or of several runs as one: a subject that several of them graded counts once, as the
 // first of them says. Only the columns that are counted are read. keep asks for the verdicts one by one, too.
 func scanFacts(ctx context.Context, root *Root, runs []schema.Run, keep bool) (*facts, error) {
-	b := &factBuilder{facts: facts{run: runs[0]}, expect: min(int(runs[0].Graded+runs[0].Ungraded), maxReserved)}
+	b := &factBuilder{facts: facts{run: runs[0], strata: strataOfRuns(runs)}, expect: min(int(runs[0].Graded+runs[0].Ungraded), maxReserved)}
 	blocks := make([][]verdictBlock, len(runs))
 	eg, scanning := errgroup.WithContext(ctx)
 	eg.Go(func() error { return b.build(scanning, root, runs) })

@@ -62,12 +62,12 @@ func (e *EvaluatorNumbers) writeText(w io.Writer) {
 	writeSkills(w, e.Skills)
 	for _, f := range e.Flips {
 		if f.Criterion == "" {
-			fmt.Fprintf(w, "\nAsked %d times, the judge changed its mind in %.1f%% of pairs of answers (%d questions).\n", f.Repeats, 100*f.Rate, f.Items)
+			fmt.Fprintf(w, "\n%s: asked %d times, the judge changed its mind in %.1f%% of pairs of answers (%d questions).\n", e.Evaluator, f.Repeats, 100*f.Rate, f.Items)
 		}
 	}
 	for _, x := range e.Wished {
 		if x.GroupBy == overallGroup && x.Metric == metricPassed && x.Needed > x.N {
-			fmt.Fprintf(w, "\nAn interval no wider than %.0f points would take about %d sessions at this rate; these %d gave %.0f points.\n", 100*x.Wish, x.Needed, x.N, 100*x.Width)
+			fmt.Fprintf(w, "\n%s: an interval no wider than %.0f points would take about %d graded at this rate; these %d gave %.0f points.\n", e.Evaluator, 100*x.Wish, x.Needed, x.N, 100*x.Width)
 		}
 	}
 }

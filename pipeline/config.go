@@ -117,6 +117,7 @@ type EvaluateConfig struct {
 	Evaluators  []string `yaml:"evaluators"`
 	Days        int      `yaml:"days"`
 	Sample      int      `yaml:"sample"`
+	Per         string   `yaml:"per"` // service: Sample of every service
 	Service     string   `yaml:"service"`
 	Agent       string   `yaml:"agent"`
 	Label       string   `yaml:"label"`

@@ -37,6 +37,7 @@ type EvaluateSummary struct {
 	Eligible     int            `json:"eligible"`
 	LeftOut      map[string]int `json:"left_out"` // sessions of the window, by why they are not eligible
 	Sampled      int            `json:"sampled"`
+	Strata       []Stratum      `json:"strata,omitempty"` // with --per service
 	Graded       int            `json:"graded"`
 	Ungraded     int            `json:"ungraded"`
 	NotAttempted int            `json:"not_attempted"`
@@ -67,6 +68,7 @@ type evaluateRun struct {
 	window       window
 	sum          EvaluateSummary
 	sent         sentMaterials
+	strata       []Stratum // of a run that draws of every service
 }
 
 // part is one evaluator's part of the run.
@@ -88,12 +90,17 @@ func Evaluate(ctx context.Context, cfg *Config, opts EvaluateOptions, log *slog.
 	if err != nil {
 		return nil, err
 	}
+	if opts.given == nil && cfg.Evaluate.Per != "" {
+		if e.strata, err = strataOf(eligible, sample, 20*cfg.Limits.MaxSample); err != nil {
+			return nil, err
+		}
+	}
 	if g := opts.given; g != nil && !g.windowed {
 		e.window.from = e.window.to // of no days: the day of the run
 	}
 	e.runID = runID(cfg.asOf, e.identify(sample))
 	e.sum = EvaluateSummary{RunID: e.runID, Noun: e.noun(), Judge: cfg.Evaluate.Judge, Offline: e.offline(), Window: [2]string{e.window.from, e.window.to},
-		Eligible: eligible, LeftOut: left, Sampled: len(sample), DryRun: opts.DryRun, UngradedBy: map[string]int{}}
+		Eligible: len(eligible), Strata: e.strata, LeftOut: left, Sampled: len(sample), DryRun: opts.DryRun, UngradedBy: map[string]int{}}
 	if done, err := e.alreadyDone(ctx); err != nil || done {
 		return &e.sum, errors.Join(err, e.stateError())
 	}
@@ -115,6 +122,8 @@ func (e *evaluateRun) open(ctx context.Context) error {
 		return usagef("--days %d: want 1 to %d (limits.max_days)", c.Days, e.cfg.Limits.MaxDays)
 	case c.Sample < 1 || c.Sample > e.cfg.Limits.MaxSample:
 		return usagef("--sample %d: want 1 to %d (limits.max_sample)", c.Sample, e.cfg.Limits.MaxSample)
+	case c.Per != "" && c.Per != perService:
+		return usagef("--per %q: want %s", c.Per, perService)
 	case c.Repeat < 0 || c.Repeat > 10:
 		return usagef("--repeat %d: want 1 to 10", c.Repeat)
 	case c.Concurrency < 1:
@@ -160,7 +169,7 @@ func (e *evaluateRun) open(ctx context.Context) error {
 func (e *evaluateRun) identify(sample []candidate) runIdentity {
 	id := runIdentity{Schema: schema.Version, Judge: e.panel[0].identity, MaxTokens: e.cfg.Evaluate.MaxTokens, Unanimous: e.cfg.Evaluate.SafetyUnanimous,
 		MaskVersion: e.mask.Version(), WindowFrom: e.window.from, WindowTo: e.window.to, Service: e.cfg.Evaluate.Service, Agent: e.cfg.Evaluate.Agent,
-		Seed: e.cfg.Evaluate.Seed, Repeat: e.cfg.Evaluate.Repeat}
+		Per: e.cfg.Evaluate.Per, Seed: e.cfg.Evaluate.Seed, Repeat: e.cfg.Evaluate.Repeat}
 	for _, s := range e.panel[1:] {
 		id.Panel = append(id.Panel, s.identity)
 	}
@@ -282,7 +291,7 @@ func (e *evaluateRun) noResult() string {
 // runRow is the row of runs of one part.
 func (e *evaluateRun) runRow(p *part, rows *runRows, state string, cost *int64, sample string) schema.Run {
 	c, v := &e.cfg.Evaluate, &p.version
-	return schema.Run{
+	run := schema.Run{
 		RunID: e.runID, Evaluator: v.Evaluator, Kind: v.Kind, Label: c.Label, State: state,
 		AsOf: e.cfg.asOf.UnixMicro(), AsOfUnixNano: e.cfg.asOf.UnixNano(), WindowFrom: e.window.from, WindowTo: e.window.to, Seed: c.Seed,
 		Eligible: int32(e.sum.Eligible), Sampled: int32(e.sum.Sampled), Graded: int32(rows.graded), Ungraded: int32(rows.ungraded),
@@ -292,4 +301,8 @@ func (e *evaluateRun) runRow(p *part, rows *runRows, state string, cost *int64, 
 		MaskVersion: e.mask.Version(), SampleSHA256: sample, Calibration: "not_calibrated", Offline: e.offline() || e.modesOf(p) == byCode, CostUSD: cost,
 		SchemaVersion: schema.Version, Materials: e.sent.hashes(),
 	}
+	for _, s := range e.strata {
+		run.Strata, run.StrataEligible, run.StrataAttempted = append(run.Strata, s.Service), append(run.StrataEligible, int32(s.Eligible)), append(run.StrataAttempted, int32(s.Attempted))
+	}
+	return run
 }

@@ -19,6 +19,7 @@ func (e *evaluateRun) commit(ctx context.Context, led *ledger.Ledger, sample []c
 	attempted := completeSessions(len(sample), questions)
 	questions = questions[:questionsOf(questions, attempted)]
 	e.sum.NotAttempted = len(sample) - attempted
+	countAttempted(e.strata, sample[:attempted])
 	calls, cost, err := e.callRows(led)
 	if err != nil {
 		return err

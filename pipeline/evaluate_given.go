@@ -20,15 +20,19 @@ type given struct {
 }
 
 // candidates are what may be graded and what of it will be.
-func (e *evaluateRun) candidates(ctx context.Context) (eligible int, sample []candidate, left map[string]int, err error) {
+func (e *evaluateRun) candidates(ctx context.Context) (eligible, sample []candidate, left map[string]int, err error) {
 	if g := e.opts.given; g != nil {
-		return len(g.candidates), g.candidates, g.left, nil
+		return g.candidates, g.candidates, g.left, nil
 	}
 	all, left, err := e.findEligible(ctx)
 	if err != nil {
-		return 0, nil, nil, err
+		return nil, nil, nil, err
 	}
-	return len(all), drawSample(all, e.cfg.Evaluate.Seed, e.cfg.Evaluate.Sample), left, nil
+	c := &e.cfg.Evaluate
+	if c.Per == perService {
+		return all, drawPerService(all, c.Seed, c.Sample), left, nil
+	}
+	return all, drawSample(all, c.Seed, c.Sample), left, nil
 }
 
 // of is the kind of subjects that the run's evaluators are given.

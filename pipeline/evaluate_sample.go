@@ -124,6 +124,7 @@ type runIdentity struct {
 	WindowTo    string              `json:"window_to"`
 	Service     string              `json:"service"`
 	Agent       string              `json:"agent"`
+	Per         string              `json:"per,omitempty"`
 	Seed        string              `json:"seed"`
 	Repeat      int                 `json:"repeat"`
 	Panel       []judge.Identity    `json:"panel,omitempty"`            // further judges

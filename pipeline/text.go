@@ -112,6 +112,13 @@ func (s *EvaluateSummary) WriteText(w io.Writer) {
 		left[k] = int64(n)
 	}
 	fmt.Fprintf(w, "%-9s %d eligible, %d sampled%s\n", plural(s.Noun), s.Eligible, s.Sampled, parens(byName(left, "left out: ")))
+	for i, x := range s.Strata {
+		if i == maxStrataShown {
+			fmt.Fprintf(w, "          and %d services more\n", len(s.Strata)-i)
+			break
+		}
+		fmt.Fprintf(w, "          %s: %d of %d\n", dash(printable(x.Service, 64)), x.Sampled, x.Eligible)
+	}
 	if s.DryRun {
 		fmt.Fprintf(w, "dry run   %d calls, about %d input tokens%s; nothing was asked\n", s.Calls, s.InputTokens, dollars(", about ", s.CostMicroUSD))
 		return

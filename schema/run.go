@@ -35,6 +35,12 @@ type Run struct {
 	CostUSD         *int64   `parquet:"cost_usd,optional,decimal(6:18)"`
 	SchemaVersion   int32    `parquet:"schema_version"`
 	Materials       []string `parquet:"materials,optional,list"` // sha256 of the texts of skills and lists of tools that were sent
+
+	// Of a run that drew a sample of every service: the services with eligible sessions, ascending, and how many of each were eligible
+	// and were attempted. A drawn session stands for eligible/attempted of its service. Empty where one sample was drawn of all.
+	Strata          []string `parquet:"strata,optional,list"`
+	StrataEligible  []int32  `parquet:"strata_eligible,optional,list"`
+	StrataAttempted []int32  `parquet:"strata_attempted,optional,list"`
 }
 
 // Verdict is a row of verdicts: what one judge, or the vote of all, said about one criterion of one subject.

@@ -55,6 +55,7 @@ func (s *shared) over(e *pipeline.EvaluateConfig) {
 type sessions struct {
 	Evaluators string `help:"What to grade, separated by commas; an unknown name lists what there is." placeholder:"NAMES"`
 	Sample     int    `help:"Sessions to sample (${evaluate_sample}; at most ${limits_max_sample})." placeholder:"N"`
+	Per        string `help:"service: draw --sample sessions of every service; rates of the whole are weighted by its eligible sessions." enum:"service," default:"" placeholder:"service"`
 	Service    string `help:"Only sessions of this service." placeholder:"NAME"`
 	Agent      string `help:"Only sessions of this agent." placeholder:"NAME"`
 	Seed       string `help:"Seed of the sample; the date of as-of by default." placeholder:"TEXT"`
@@ -72,6 +73,7 @@ func (s *sessions) job(ctx context.Context, cfg *pipeline.Config, dry bool, log 
 		e.Evaluators = names
 	}
 	cli.Over(&e.Sample, s.Sample)
+	cli.Over(&e.Per, s.Per)
 	cli.Over(&e.Service, s.Service)
 	cli.Over(&e.Agent, s.Agent)
 	cli.Over(&e.Seed, s.Seed)

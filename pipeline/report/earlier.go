@@ -15,10 +15,11 @@ type Night struct {
 	Differs      []string // in what it was not asked alike
 }
 
-// Counted is k of n with the ends of its interval; they are nil for 0 of 0.
+// Counted is k of n, the rate that it amounts to and the ends of its interval; they are nil where there is none.
 type Counted struct {
-	K, N      int
-	Low, High *float64
+	K, N            int
+	Rate, Low, High *float64
+	Weighted        bool // Rate is not K/N
 }
 
 // Earlier is what is known of the run beside its baseline.
@@ -74,12 +75,7 @@ func past(m *Model, level float64) pastView {
 }
 
 func (c Counted) figure(level float64) figure {
-	f := figure{Known: true, N: int32(c.N), Met: int32(c.K), NotMet: int32(c.N - c.K), low: share(c.Low), high: share(c.High), level: level}
-	if c.N > 0 {
-		rate := float64(c.K) / float64(c.N)
-		f.point = &rate
-	}
-	return f
+	return figure{Known: true, N: int32(c.N), Met: int32(c.K), NotMet: int32(c.N - c.K), point: share(c.Rate), low: share(c.Low), high: share(c.High), level: level, Weighted: c.Weighted}
 }
 
 // nightPlots are the lines of both forest plots of the trend.

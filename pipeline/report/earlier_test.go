@@ -13,7 +13,8 @@ import (
 func TestPastIsSaidAndHarmless(t *testing.T) {
 	low, high := 0.34, 0.74
 	hostile := `<script>x</script>|](http://example.test)`
-	rate := Counted{K: 11, N: 20, Low: &low, High: &high}
+	point := 0.55
+	rate := Counted{K: 11, N: 20, Rate: &point, Low: &low, High: &high}
 	m := &Model{
 		Run: schema.Run{RunID: "2026-11-30-000000000000", Evaluator: "session", State: "finished"},
 		Trend: []Night{

@@ -19,6 +19,9 @@ const (
 	byCriterionService = "criterion_service"
 )
 
+// WeightedReason begins the reason of every aggregate whose estimate is not Met of N.
+const WeightedReason = "weighted: every service counts by its eligible sessions"
+
 // figure is one rate of one group with everything that says how far to believe it. Its zero value is a figure that no
 // aggregate told of.
 type figure struct {
@@ -28,6 +31,7 @@ type figure struct {
 	level                                                       float64
 	Method                                                      string
 	Census                                                      bool
+	Weighted                                                    bool // the rate is not Met of N: groups weigh by their size
 	NoResult                                                    bool
 	Reason                                                      string
 	fallback                                                    string
@@ -49,6 +53,9 @@ func newFigure(a *schema.Aggregate) figure {
 	}
 	if a.FallbackFrom != "" {
 		f.fallback = methodText(a.FallbackFrom)
+	}
+	if rest, ok := strings.CutPrefix(f.Reason, WeightedReason); ok { // the mark says it
+		f.Weighted, f.Reason = true, strings.TrimPrefix(rest, "; ")
 	}
 	f.Census = f.Method == "census" || strings.HasPrefix(a.Reason, "census")
 	if f.N == 0 {
@@ -90,7 +97,15 @@ func (f figure) Share() string {
 	if !f.Known {
 		return unknown
 	}
-	return group(int64(f.Met)) + " of " + group(int64(f.N))
+	return group(int64(f.Met)) + " of " + group(int64(f.N)) + f.mark()
+}
+
+// mark stands behind counts that do not divide to the rate beside them.
+func (f figure) mark() string {
+	if f.Weighted {
+		return " †"
+	}
+	return ""
 }
 
 // Level is the level of the interval as a percentage.

@@ -158,6 +158,13 @@ func (v *view) headline() string {
 	case !v.Passed.Shown():
 		return "No " + v.Noun + " had anything to pass."
 	}
+	if v.Passed.Weighted {
+		s := v.Passed.Rate() + " of " + plural(v.Noun) + " passed"
+		if v.Safe.Shown() {
+			s += ", " + v.Safe.Rate() + " were safe"
+		}
+		return s + "."
+	}
 	s := v.Passed.Share() + " " + plural(v.Noun) + " passed"
 	if v.Safe.Shown() {
 		s += ", " + v.Safe.Share() + " were safe"

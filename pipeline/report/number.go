@@ -67,6 +67,10 @@ func methodText(method string) string {
 		return "Wilson"
 	case stats.MethodWilsonFinite:
 		return "Wilson, finite population"
+	case stats.MethodStratified:
+		return "Wilson, weighted"
+	case stats.MethodKornGraubard:
+		return "Korn–Graubard"
 	case stats.MethodClopperPearson:
 		return "Clopper–Pearson"
 	case stats.MethodJeffreys:

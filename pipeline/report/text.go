@@ -59,7 +59,11 @@ func (v *view) counts() string {
 	if v.Filters != "" {
 		s += ", only " + v.Filters
 	}
-	s += fmt.Sprintf("; %s sampled, %s ungraded", group(int64(v.Sampled)), group(int64(v.Ungraded)))
+	s += fmt.Sprintf("; %s sampled", group(int64(v.Sampled)))
+	if v.Strata > 0 {
+		s += fmt.Sprintf(" from %s, each by itself", counted(int64(v.Strata), "service"))
+	}
+	s += fmt.Sprintf(", %s ungraded", group(int64(v.Ungraded)))
 	if v.UngradedShare != "" && v.Ungraded > 0 {
 		s += " (" + v.UngradedShare + ", at most 10% allowed)"
 	}
@@ -207,6 +211,9 @@ func (t *textWriter) criteria(v *view) {
 }
 
 func (t *textWriter) notes(v *view) {
+	if v.Weighted {
+		t.wrapped("† ", weightedNote)
+	}
 	if v.Passed.HasInterval() {
 		note := fmt.Sprintf("Intervals: %s, level %s, each for itself: not adjusted for looking at many.", v.Passed.Method, v.Passed.Level())
 		if n := v.Passed.Note(); n != "" {

@@ -17,6 +17,8 @@ type view struct {
 	Ungraded, NotAttempted           int32
 	UngradedShare                    string
 	Filters                          string
+	Strata                           int  // services that were drawn from one by one; 0: one sample of all
+	Weighted                         bool // some rate is not the quotient of the counts beside it
 	NoResult, Partial, Offline       bool
 	Banners                          []banner
 	Passed, Safe                     figure
@@ -92,7 +94,10 @@ func look(m *Model, sessions int) *view {
 		Window: window(run), Noun: noun(run.Kind),
 		Eligible: run.Eligible, Sampled: run.Sampled, Graded: run.Graded, Ungraded: run.Ungraded, NotAttempted: run.NotAttempted,
 		NoResult: run.State == "no_result", Partial: run.State == "partial" || run.NotAttempted > 0, Offline: run.Offline,
-		Filters: filters(run),
+		Filters: filters(run), Strata: len(run.Strata),
+	}
+	for _, f := range figures {
+		v.Weighted = v.Weighted || f.Weighted
 	}
 	if tried := run.Graded + run.Ungraded; tried > 0 {
 		v.UngradedShare = percent(float64(run.Ungraded) / float64(tried))
@@ -226,6 +231,13 @@ func (v *view) changes() {
 		add("Safe, "+cmp.Or(s.Name, noService), s.Safe)
 	}
 }
+
+// WeightedNote is what stands below figures that are marked.
+func (v *view) WeightedNote() string { return weightedNote }
+
+// weightedNote explains the mark of weighted figures.
+const weightedNote = "weighted: the sample was drawn of every service by itself, so each service counts by its eligible sessions, and the rate is " +
+	"not the quotient of the counts beside it."
 
 // noService stands for the service of telemetry that names none.
 const noService = "(no service)"

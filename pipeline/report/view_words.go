@@ -140,6 +140,7 @@ func provenance(run *schema.Run) []pair {
 		{"Window", window(run)},
 		{"Filter", filters(run)},
 		{"Seed of the sample", name(run.Seed)},
+		{"Drawn per service", drawnPerService(run)},
 		{"Grades per " + noun(run.Kind), number(run.Repeat)},
 		{"Judge", strings.Join(models, ", ")},
 		{"Judge mode", name(run.JudgeMode)},
@@ -158,6 +159,23 @@ func provenance(run *schema.Run) []pair {
 		all = append(all, pair{"Cost of judging", dollars(*run.CostUSD)})
 	}
 	return slices.DeleteFunc(all, func(p pair) bool { return p.Value == "" || p.Value == unknown })
+}
+
+// drawnPerService lists how many sessions of every service were judged.
+func drawnPerService(run *schema.Run) string {
+	const most = 50
+	var parts []string
+	for i, s := range run.Strata {
+		if i == len(run.StrataEligible) || i == len(run.StrataAttempted) {
+			break
+		}
+		if i == most {
+			parts = append(parts, fmt.Sprintf("and %d more", len(run.Strata)-i))
+			break
+		}
+		parts = append(parts, fmt.Sprintf("%s %d of %d", isolate(cmp.Or(name(s), noService)), run.StrataAttempted[i], run.StrataEligible[i]))
+	}
+	return strings.Join(parts, ", ")
 }
 
 func number(n int32) string {

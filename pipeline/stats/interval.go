@@ -28,6 +28,7 @@ const (
 	MethodPPIPlus          = "ppi_plus"
 	MethodNormal           = "normal"
 	MethodStratified       = "wilson_effective_n"
+	MethodKornGraubard     = "korn_graubard"
 )
 
 // Interval is a two-sided interval and how it came about. Its zero value means nothing.

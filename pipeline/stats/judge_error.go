@@ -9,6 +9,8 @@ import (
 type Estimate struct {
 	Value, SE float64
 	Interval  Interval
+	// Effective is how many independent observations SE amounts to, where the interval rests on that number; else 0.
+	Effective float64
 }
 
 // Accuracy is what a comparison with a trusted reference says about an imperfect classifier.
