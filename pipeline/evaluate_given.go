@@ -71,7 +71,7 @@ func visitGiven(sample []candidate, visit func(places []int, subjects []evaluato
 
 // withoutContent is a subject without what only its question needs.
 func withoutContent(s evaluator.Subject) evaluator.Subject {
-	s.Session, s.Steps, s.Skills, s.Package = nil, nil, nil, nil
+	s.Session, s.Steps, s.Skills, s.Tools, s.Package = nil, nil, nil, nil, nil
 	if s.Tool != nil {
 		s.Tool = &schema.Tool{Server: s.Tool.Server, Tool: s.Tool.Tool}
 	}

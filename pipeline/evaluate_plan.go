@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
@@ -166,6 +167,10 @@ func (e *evaluateRun) loadSubjects(ctx context.Context, rest string, sample []ca
 	if err != nil {
 		return nil, fmt.Errorf("read skills: %w", err)
 	}
+	tools, _, err := table.Read[schema.Tool](ctx, e.root.Store, schema.Tools.Name+rest)
+	if err != nil {
+		return nil, fmt.Errorf("read tools: %w", err)
+	}
 	subjects := make([]evaluator.Subject, len(places))
 	byKey := make(map[string]*evaluator.Subject, len(places))
 	for n, i := range places {
@@ -186,7 +191,13 @@ func (e *evaluateRun) loadSubjects(ctx context.Context, rest string, sample []ca
 			s.Skills = append(s.Skills, sk)
 		}
 	}
+	for _, t := range tools {
+		if s := byKey[t.SessionKey]; s != nil {
+			s.Tools = append(s.Tools, t)
+		}
+	}
 	for i := range subjects {
+		slices.SortFunc(subjects[i].Tools, byToolName)
 		// An eligible session has a prompt or a call. Judging it without would be a verdict about nothing.
 		if s := &subjects[i]; len(s.Steps) == 0 {
 			return nil, &ExitError{Code: ExitService, Err: fmt.Errorf("session %s has no rows in %s%s: an ingest is under way, or died", s.ID, schema.Steps.Name, rest),
@@ -194,6 +205,11 @@ func (e *evaluateRun) loadSubjects(ctx context.Context, rest string, sample []ca
 		}
 	}
 	return subjects, nil
+}
+
+// byToolName orders the definitions of a session's tools.
+func byToolName(a, b schema.Tool) int {
+	return cmp.Or(strings.Compare(a.Server, b.Server), strings.Compare(a.Tool, b.Tool), strings.Compare(a.DefinitionSHA256, b.DefinitionSHA256))
 }
 
 // clean deletes the transcripts that were sent to the judge; it works on after an interrupt.

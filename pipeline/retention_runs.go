@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tracejury/tracejury/judge/evaluator"
 	"github.com/tracejury/tracejury/pipeline/table"
 	"github.com/tracejury/tracejury/schema"
 )
@@ -51,6 +52,15 @@ func (r *ingestRun) expireMaterials(ctx context.Context) error {
 	return nil
 }
 
+// ofSessions is whether a run judged sessions or parts of them.
+func ofSessions(run schema.Run) bool {
+	switch run.Kind {
+	case evaluator.OfTools, evaluator.OfPackages, "task":
+		return false
+	}
+	return true
+}
+
 // expireExplanations deletes what judges said about sessions and skills in them, by the date of the run. What they said about tools,
 // packages and tasks is about nobody's session and stays.
 func (r *ingestRun) expireExplanations(ctx context.Context) error {
@@ -66,7 +76,7 @@ func (r *ingestRun) expireExplanations(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("read run of %s: %w", key, err)
 		}
-		if len(runs) > 0 && !slices.ContainsFunc(runs, func(run schema.Run) bool { return run.Kind == "session" || run.Kind == "skill" }) {
+		if len(runs) > 0 && !slices.ContainsFunc(runs, ofSessions) {
 			continue
 		}
 		if err := r.delete(ctx, key); err != nil {

@@ -4,7 +4,7 @@ package schema
 type Run struct {
 	RunID           string   `parquet:"run_id"` // <date>-<12 hex>
 	Evaluator       string   `parquet:"evaluator,dict"`
-	Kind            string   `parquet:"kind,dict"` // session, skill, tool, skill_package, task
+	Kind            string   `parquet:"kind,dict"` // session, skill, tool_call, tool, skill_package, task
 	Label           string   `parquet:"label,optional"`
 	State           string   `parquet:"state,dict"` // finished, no_result, partial, failed
 	AsOf            int64    `parquet:"as_of,timestamp(microsecond)"`

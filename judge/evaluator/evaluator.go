@@ -11,12 +11,13 @@ import (
 
 // Subject is what is judged: one session with its steps and skills. Other kinds leave Session nil.
 type Subject struct {
-	Kind     string // session, skill, tool, skill_package, task
+	Kind     string // session, and of its parts skill or tool_call; tool, skill_package, task
 	ID       string // subject column: the session key, or the evaluator's own id
 	Revision string
 	Session  *schema.Session
 	Steps    []schema.Step
 	Skills   []schema.Skill
+	Tools    []schema.Tool // definitions that the session was given, by name
 
 	// Of a subject that is a part of a session: what it is about, "" or nil otherwise.
 	Skill  string // folded name of the skill
