@@ -13,6 +13,7 @@ import (
 	"github.com/tracejury/tracejury/judge/evaluator/skillpackage"
 	"github.com/tracejury/tracejury/judge/evaluator/skillselection"
 	"github.com/tracejury/tracejury/judge/evaluator/tooldescription"
+	"github.com/tracejury/tracejury/judge/evaluator/toolselection"
 )
 
 // All lists every evaluator. A new one is one line here.
@@ -24,6 +25,7 @@ func All() []evaluator.Entry {
 		skillpackage.Entries(),
 		skillselection.Entries(),
 		tooldescription.Entries(),
+		toolselection.Entries(),
 	)
 }
 
