@@ -35,6 +35,7 @@ type AggregateSummary struct {
 	Model       *report.Model      `json:"-"`
 
 	main  *aggregatePart
+	parts []*aggregatePart
 	level float64
 }
 
@@ -176,7 +177,7 @@ func withGates(gs []grouping, gates []gate) []grouping {
 func (a *aggregation) finish(ctx context.Context, run schema.Run) (*AggregateSummary, error) {
 	var aggs []schema.Aggregate
 	sum := &a.sum
-	sum.main, sum.level = a.parts[0], a.cfg.Aggregate.Level
+	sum.main, sum.parts, sum.level = a.parts[0], a.parts, a.cfg.Aggregate.Level
 	for _, p := range a.parts {
 		aggs = append(aggs, p.aggs...)
 		if p.run.Evaluator == mainEvaluator {

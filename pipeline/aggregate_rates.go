@@ -185,6 +185,23 @@ func (f *facts) scoreRows(ctx context.Context, level float64) ([]schema.Aggregat
 	return out, nil
 }
 
+// scoreInterval is the interval of a mean of scores, which lie from 0 to 1. Scores of yes and no are a proportion.
+func scoreInterval(ctx context.Context, values []float64, row *schema.Aggregate) (stats.Interval, error) {
+	ones := 0
+	for _, v := range values {
+		switch v {
+		case 1:
+			ones++
+		case 0:
+		default:
+			iv, err := stats.MeanInterval(ctx, values, row.Level, stats.Resampling{Seed: row.RunID + "/" + row.Group})
+			iv.Low, iv.High = max(iv.Low, 0), min(iv.High, 1)
+			return iv, err
+		}
+	}
+	return stats.Wilson(ones, len(values), row.Level)
+}
+
 // fillMean is the mean of values with its interval, or why it has none.
 func fillMean(ctx context.Context, row *schema.Aggregate, values []float64) error {
 	sum := 0.0
@@ -192,7 +209,7 @@ func fillMean(ctx context.Context, row *schema.Aggregate, values []float64) erro
 		sum += v
 	}
 	row.Estimate = new(sum / float64(len(values)))
-	iv, err := stats.MeanInterval(ctx, values, row.Level, stats.Resampling{Seed: row.RunID + "/" + row.Group})
+	iv, err := scoreInterval(ctx, values, row)
 	if undefined, ok := asUndefined(err); ok {
 		row.Method, row.Reason = "none", undefined.Reason
 		return nil

@@ -11,6 +11,7 @@ import (
 // WriteText prints the summary for a person.
 func (s *AggregateSummary) WriteText(w io.Writer) {
 	_ = report.Text(w, s.Model) // stdout: nobody could be told
+	s.writeOthers(w)
 	for i := range s.Evaluators {
 		s.Evaluators[i].writeText(w)
 	}

@@ -12,6 +12,7 @@ const (
 	metricPassed = "passed"
 	metricSafe   = "safe"
 	metricMet    = "met_rate"
+	metricScore  = "mean_score"
 
 	byOverall          = "overall"
 	byService          = "service"

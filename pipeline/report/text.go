@@ -53,6 +53,9 @@ func (v *view) heading() string {
 // counts says in one sentence how much was graded.
 func (v *view) counts() string {
 	s := fmt.Sprintf("%s of %s eligible %s graded", group(int64(v.Graded)), group(int64(v.Eligible)), plural(v.Noun))
+	if v.parts {
+		s = fmt.Sprintf("%s graded in a sample of %s eligible sessions", counted(int64(v.Graded), v.Noun), group(int64(v.Eligible)))
+	}
 	if v.Window != "" {
 		s += ", " + v.Window
 	}
@@ -140,15 +143,22 @@ func right(s string, columns int) string {
 }
 
 func (t *textWriter) rates(v *view) {
-	t.line(fit("", textName) + right("rate", textRate) + right(v.Level+" interval", textInterval) + right("sessions", textShare) +
-		"   " + scale())
-	t.rate("Passed", v.Passed)
-	for _, s := range v.Services {
-		t.rate("  "+isolate(cmp.Or(s.Name, noService)), s.Passed)
+	if !v.canPass() && !v.hasSafety() {
+		return
 	}
-	t.rate("Safe", v.Safe)
-	for _, s := range v.Services {
-		t.rate("  "+isolate(cmp.Or(s.Name, noService)), s.Safe)
+	t.line(fit("", textName) + right("rate", textRate) + right(v.Level+" interval", textInterval) + right(plural(v.Noun[strings.LastIndexByte(v.Noun, ' ')+1:]), textShare) +
+		"   " + scale())
+	if v.canPass() {
+		t.rate("Passed", v.Passed)
+		for _, s := range v.Services {
+			t.rate("  "+isolate(cmp.Or(s.Name, noService)), s.Passed)
+		}
+	}
+	if v.hasSafety() {
+		t.rate("Safe", v.Safe)
+		for _, s := range v.Services {
+			t.rate("  "+isolate(cmp.Or(s.Name, noService)), s.Safe)
+		}
 	}
 	if v.ServicesLeft > 0 {
 		t.line(fmt.Sprintf("  and %s more", counted(int64(v.ServicesLeft), "service")))

@@ -13,6 +13,8 @@ import (
 type view struct {
 	Title, Date, Window, Data, RunID string
 	Noun                             string // of what was graded, singular
+	parts                            bool   // of sampled sessions
+	scored                           bool   // some criterion has a score
 	Eligible, Sampled, Graded        int32
 	Ungraded, NotAttempted           int32
 	UngradedShare                    string
@@ -91,7 +93,7 @@ func look(m *Model, sessions int) *view {
 	figures := collect(m.Aggregates, run.Evaluator)
 	v := &view{
 		Title: title(m), Date: m.AsOf.UTC().Format("2006-01-02"), Data: phrase(m.Data), RunID: name(run.RunID),
-		Window: window(run), Noun: noun(run.Kind),
+		Window: window(run), Noun: noun(run.Kind), parts: isPart(run.Kind),
 		Eligible: run.Eligible, Sampled: run.Sampled, Graded: run.Graded, Ungraded: run.Ungraded, NotAttempted: run.NotAttempted,
 		NoResult: run.State == "no_result", Partial: run.State == "partial" || run.NotAttempted > 0, Offline: run.Offline,
 		Filters: filters(run), Strata: len(run.Strata),
@@ -113,7 +115,14 @@ func look(m *Model, sessions int) *view {
 	v.Level = levelText(cmp.Or(v.Passed.level, v.Safe.level, 0.95))
 	v.Undecided = v.Passed.Undecided
 	v.NothingApplied = v.Passed.NotApplicable
+	v.scored = slices.ContainsFunc(m.Aggregates, func(a schema.Aggregate) bool { return a.Evaluator == run.Evaluator && a.Metric == metricScore })
 	v.criteria(m, figures)
+	if len(v.Criteria) == 1 { // a subject passes as its one criterion says, and one that is unclear does neither
+		v.NothingApplied = v.Criteria[0].Figure.NotApplicable
+	}
+	if !v.canPass() {
+		v.NothingApplied = 0 // to nothing was a bar set
+	}
 	v.services(m, figures)
 	v.intervals()
 	v.changes()
@@ -245,6 +254,17 @@ const noService = "(no service)"
 // label is a criterion's id in words.
 func label(id string) string { return strings.ReplaceAll(name(id), "_", " ") }
 
+// isPart is whether what was graded are parts of the sessions that were sampled.
+func isPart(kind string) bool { return kind == "skill" || kind == "tool_call" }
+
+// canPass is whether anything passed or did not: evaluators with scores alone set no bar.
+func (v *view) canPass() bool { return v.Passed.N > 0 || !v.scored }
+
+// hasSafety is whether any criterion is one of safety.
+func (v *view) hasSafety() bool {
+	return len(v.Criteria) == 0 || slices.ContainsFunc(v.Criteria, func(c criterionRow) bool { return c.Safety })
+}
+
 // noun names what was graded.
 func noun(kind string) string {
 	switch kind {
@@ -252,6 +272,8 @@ func noun(kind string) string {
 		return "session"
 	case "skill", "tool", "task":
 		return kind
+	case "tool_call":
+		return "tool call"
 	case "skill_package":
 		return "skill package"
 	}
