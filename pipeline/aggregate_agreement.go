@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tracejury/tracejury/pipeline/stats"
@@ -287,21 +288,38 @@ func correctedRows(s *LabelSummary, aggs []schema.Aggregate) []schema.Aggregate 
 // Flip is how often the judge changed its mind on the same question.
 type Flip struct {
 	Criterion string  `json:"criterion"` // "": all
+	Between   string  `json:"between"`   // repeats: of one judge; judges: of a panel
 	Items     int     `json:"items"`
-	Repeats   int     `json:"repeats"`
-	Rate      float64 `json:"rate"` // share of pairs of repeats that differ
+	Repeats   int     `json:"repeats"` // answers to one question that were compared
+	Rate      float64 `json:"rate"`    // share of pairs of them that differ
 }
 
-// flips compares the repeats of a run with each other.
+// What the answers of a Flip differ in.
+const (
+	betweenRepeats = "repeats"
+	betweenJudges  = "judges"
+)
+
+// flips compares the repeats of a run with each other, and the judges of its panel.
 func flips(ctx context.Context, st store.Store, run schema.Run) ([]Flip, error) {
-	if run.Repeat < 2 {
+	if run.Repeat < 2 && len(run.JudgeModels) < 2 {
 		return nil, nil
 	}
 	votes, err := table.ReadWhere(ctx, st, schema.Verdicts.RunKey(run.RunID), func(v *oneVote) bool { return v.Vote == "one" && v.Evaluator == run.Evaluator })
 	if err != nil {
 		return nil, fmt.Errorf("read repeats: %w", err)
 	}
-	return flipsOf(run, votes)
+	var out []Flip
+	if run.Repeat > 1 {
+		if out, err = flipsOf(betweenRepeats, int(run.Repeat), votes); err != nil {
+			return nil, err
+		}
+	}
+	if len(run.JudgeModels) < 2 {
+		return out, nil
+	}
+	judges, err := flipsOf(betweenJudges, len(run.JudgeModels), votes)
+	return append(out, judges...), err
 }
 
 // oneVote is what a flip rate needs of a verdict.
@@ -313,10 +331,13 @@ type oneVote struct {
 	Item      string `parquet:"item,dict"`
 	Criterion string `parquet:"criterion,dict"`
 	Verdict   string `parquet:"verdict,dict"`
+	Judge     string `parquet:"judge_model,dict"`
+	Repeat    int32  `parquet:"repeat"`
 }
 
-func flipsOf(run schema.Run, verdicts []oneVote) ([]Flip, error) {
-	votes := map[[4]string][]int{}
+// flipsOf compares the answers to each question that differ in nothing but what between names.
+func flipsOf(between string, answers int, verdicts []oneVote) ([]Flip, error) {
+	votes := map[[5]string][]int{}
 	number := map[string]int{}
 	for _, v := range verdicts {
 		if v.Verdict == "ungraded" {
@@ -325,7 +346,10 @@ func flipsOf(run schema.Run, verdicts []oneVote) ([]Flip, error) {
 		if _, ok := number[v.Verdict]; !ok {
 			number[v.Verdict] = len(number)
 		}
-		key := [4]string{v.Criterion, v.Subject, v.Arm, v.Item}
+		key := [5]string{v.Criterion, v.Subject, v.Arm, v.Item, v.Judge}
+		if between == betweenJudges {
+			key[4] = strconv.Itoa(int(v.Repeat))
+		}
 		votes[key] = append(votes[key], number[v.Verdict])
 	}
 	type pile struct {
@@ -357,21 +381,30 @@ func flipsOf(run schema.Run, verdicts []oneVote) ([]Flip, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, Flip{c, p.items, int(run.Repeat), rate})
+		out = append(out, Flip{c, between, p.items, answers, rate})
 	}
 	slices.SortFunc(out, func(a, b Flip) int { return strings.Compare(a.Criterion, b.Criterion) })
 	return out, nil
 }
 
-func (s *LabelSummary) writeText(w io.Writer) {
-	fmt.Fprintf(w, "\nJudge beside people: %d of %d labels used", s.Used, s.Labels)
+// unused says which labels were not used, "" where all were.
+func (s *LabelSummary) unused() string {
+	var parts []string
 	for _, x := range []struct {
 		n    int
 		what string
 	}{{s.Unknown, "of sessions or criteria that this run did not judge"}, {s.Disputed, "where people disagree"}, {s.Ungraded, "without a verdict"}} {
 		if x.n > 0 {
-			fmt.Fprintf(w, ", %d %s", x.n, x.what)
+			parts = append(parts, fmt.Sprintf("%d %s", x.n, x.what))
 		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (s *LabelSummary) writeText(w io.Writer) {
+	fmt.Fprintf(w, "\nJudge beside people: %d of %d labels used", s.Used, s.Labels)
+	if unused := s.unused(); unused != "" {
+		fmt.Fprintf(w, ", %s", unused)
 	}
 	fmt.Fprintln(w)
 	num := func(p *float64) string {

@@ -39,6 +39,7 @@ type Change struct {
 	Then       Share    `json:"then"`
 	Pairs      int      `json:"pairs,omitempty"`    // paired only
 	Weighted   bool     `json:"weighted,omitempty"` // rates of a run that drew of every service: Now and Then are counts, Change is of the weighted rates
+	Shared     int      `json:"shared"`             // of the group's subjects, those that the baseline graded, too
 	Change     float64  `json:"change"`
 	Low        float64  `json:"low"`
 	High       float64  `json:"high"`
@@ -84,7 +85,9 @@ func compare(now, then *numbers, level float64) ([]Change, bool, error) {
 		pairs = now.pairs(then.facts)
 	}
 	var out []Change
+	both := now.facts.inBoth(then.facts)
 	for i := range now.groupings {
+		overlap := now.facts.overlap(now.groupings[i], both)
 		lists := map[bool][]Change{} // by safety: corrections differ
 		before := map[[2]string]*tally{}
 		for _, t := range then.tallies[i] {
@@ -105,6 +108,7 @@ func compare(now, then *numbers, level float64) ([]Change, bool, error) {
 			if paired && c.Pairs == 0 {
 				continue
 			}
+			c.Shared = overlap(t)
 			lists[t.safety] = append(lists[t.safety], c)
 		}
 		for _, safety := range []bool{false, true} {
@@ -272,6 +276,38 @@ func setChanges(aggs []schema.Aggregate, label string, list []Change) {
 			continue
 		}
 		a.BaselineRun, a.Change, a.ChangeLow, a.ChangeHigh = label, new(c.Change), new(c.Low), new(c.High)
-		a.DetectableChange, a.AdjustedP = c.Detectable, new(c.AdjustedP)
+		a.DetectableChange, a.AdjustedP, a.Shared = c.Detectable, new(c.AdjustedP), new(int32(c.Shared))
 	}
+}
+
+// inBoth is how many subjects of every combo are in other, too.
+func (f *facts) inBoth(other *facts) []int {
+	out := make([]int, len(f.combos))
+	j := 0
+	for i := range f.subjects {
+		s := &f.subjects[i]
+		id := f.id(s)
+		for j < len(other.subjects) && other.id(&other.subjects[j]) < id {
+			j++
+		}
+		if j < len(other.subjects) && other.id(&other.subjects[j]) == id {
+			out[s.combo]++
+		}
+	}
+	return out
+}
+
+// overlap tells how many subjects of a group of g are in both runs. both is inBoth.
+func (f *facts) overlap(g grouping, both []int) func(*tally) int {
+	c := newCounter(f, grouping{by: g.by}) // of subjects, whatever the criterion
+	counts := map[int64]int{}
+	for i := range f.combos {
+		if both[i] == 0 {
+			continue
+		}
+		for _, at := range c.cellsOf(&f.combos[i]) {
+			counts[at] += both[i]
+		}
+	}
+	return func(t *tally) int { return counts[t.index%c.size] }
 }

@@ -236,6 +236,7 @@ func (x *Change) text() string {
 		weighted = "weighted, "
 	}
 	s := fmt.Sprintf("%s, was %s: %s%+.1f points (%+.1f to %+.1f, %s), adjusted p %s", x.Now, x.Then, weighted, 100*x.Change, 100*x.Low, 100*x.High, x.Method, pText(x.AdjustedP))
+	s += fmt.Sprintf("; %d graded in both", x.Shared)
 	if x.Detectable != nil && !x.Flagged {
 		s += fmt.Sprintf("; would show a change of %.0f", 100**x.Detectable)
 	}

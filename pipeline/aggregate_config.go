@@ -5,6 +5,7 @@ type AggregateConfig struct {
 	Run          string   `yaml:"run"`
 	Level        float64  `yaml:"level"`
 	Report       string   `yaml:"report"`
+	WithContent  bool     `yaml:"with_content"`  // steps' text and judges' reasons on the report's session pages
 	GroupBy      []string `yaml:"group_by"`      // further pairs, such as agent+model or criterion+skill
 	Width        float64  `yaml:"width"`         // the width of an interval that one would like
 	Baseline     string   `yaml:"baseline"`      // previous, a run id, or a window such as 7d

@@ -87,7 +87,7 @@ func (r *GateResult) detail() string {
 		s += "; " + r.Method
 	}
 	if r.AdjustedP != nil {
-		s += fmt.Sprintf("; p %s of this or better with a true rate at the limit, Holm over all safety gates", pText(*r.AdjustedP))
+		s += fmt.Sprintf("; were the true rate at the limit, this or better would come with p %s (Holm over all safety gates)", pText(*r.AdjustedP))
 	}
 	return s
 }

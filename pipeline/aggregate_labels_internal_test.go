@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/tracejury/tracejury/pipeline/stats"
-	"github.com/tracejury/tracejury/schema"
 )
 
 func TestReadLabels(t *testing.T) {
@@ -142,15 +141,32 @@ func TestAgreement(t *testing.T) {
 }
 
 func TestFlips(t *testing.T) {
-	run := schema.Run{Evaluator: "session", Repeat: 3}
 	var verdicts []oneVote
 	for i, votes := range [][3]string{{"met", "met", "met"}, {"met", "not_met", "met"}, {"ungraded", "met", "ungraded"}} {
-		for _, v := range votes {
-			verdicts = append(verdicts, oneVote{Evaluator: "session", Subject: fmt.Sprint(i), Criterion: "goal_met", Vote: "one", Verdict: v})
+		for r, v := range votes {
+			verdicts = append(verdicts, oneVote{Evaluator: "session", Subject: fmt.Sprint(i), Criterion: "goal_met", Vote: "one", Verdict: v, Judge: "a", Repeat: int32(r)})
 		}
 	}
-	got, err := flipsOf(run, verdicts)
+	got, err := flipsOf(betweenRepeats, 3, verdicts)
 	if err != nil || len(got) != 2 || got[0].Items != 2 || math.Abs(got[0].Rate-2.0/6) > 1e-12 || got[1].Criterion != "goal_met" {
 		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// Repeats are compared within a judge, judges within a repeat.
+func TestFlipsOfAPanel(t *testing.T) {
+	var votes []oneVote
+	for subject, say := range []map[string][]string{{"a": {"met", "met"}, "b": {"not_met", "not_met"}}, {"a": {"met", "not_met"}, "b": {"met", "not_met"}}} {
+		for who, list := range say {
+			for r, v := range list {
+				votes = append(votes, oneVote{Subject: fmt.Sprint(subject), Criterion: "goal_met", Vote: "one", Verdict: v, Judge: who, Repeat: int32(r)})
+			}
+		}
+	}
+	for between, want := range map[string]float64{betweenRepeats: 2.0 / 4, betweenJudges: 2.0 / 4} {
+		got, err := flipsOf(between, 2, votes)
+		if err != nil || got[0].Items != 4 || math.Abs(got[0].Rate-want) > 1e-12 || got[0].Between != between {
+			t.Errorf("%s: %+v, %v, want %g of 4", between, got, err, want)
+		}
 	}
 }

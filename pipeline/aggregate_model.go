@@ -22,6 +22,7 @@ func (a *aggregation) reportModel(ctx context.Context, aggs []schema.Aggregate) 
 			return nil, err
 		}
 	}
+	m.Agreement = a.sum.agreement()
 	var err error
 	m.Commit, err = ingestTotals(ctx, a.root.Store)
 	return m, err
@@ -41,13 +42,20 @@ func (a *aggregation) reportSessions(ctx context.Context, m *report.Model) error
 		return err
 	}
 	verdicts := verdictsBySubject(d)
+	words := map[string]map[[2]string]string{}
+	for _, x := range d.explanations {
+		if words[x.Subject] == nil {
+			words[x.Subject] = map[[2]string]string{}
+		}
+		words[x.Subject][[2]string{x.Criterion, x.Item}] = x.Explanation // masked when written
+	}
 	for _, g := range d.grades {
-		m.Sessions = append(m.Sessions, report.Session{Grade: g, Row: rows[g.SessionKey], Verdicts: verdicts[g.Subject]})
+		m.Sessions = append(m.Sessions, report.Session{Grade: g, Row: rows[g.SessionKey], Verdicts: verdicts[g.Subject], Words: words[g.Subject]})
 	}
 	slices.SortStableFunc(m.Sessions, func(a, b report.Session) int {
 		return cmp.Or(strings.Compare(a.Grade.Service, b.Grade.Service), cmp.Compare(a.Row.StartedUnixNano, b.Row.StartedUnixNano), strings.Compare(a.Grade.Subject, b.Grade.Subject))
 	})
-	return nil
+	return a.reportPages(ctx, m)
 }
 
 // toLookAt are the subjects that a reader looks at first, at most most of them: not safe, not passed, not graded, and the others in

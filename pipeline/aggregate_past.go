@@ -60,3 +60,27 @@ func (t *Turned) text(what string) string {
 	}
 	return s
 }
+
+// agreement gives the report what is known of the judge beside people and beside itself.
+func (s *AggregateSummary) agreement() *report.Agreement {
+	out := &report.Agreement{}
+	for i := range s.Evaluators {
+		for _, f := range s.Evaluators[i].Flips {
+			out.Flips = append(out.Flips, report.Flip{Evaluator: s.Evaluators[i].Evaluator, Criterion: f.Criterion, Between: fmt.Sprintf("%d %s", f.Repeats, f.Between), Items: f.Items, Rate: f.Rate})
+		}
+	}
+	l := s.Labels
+	if l == nil {
+		return out
+	}
+	out.Labels = &report.Labels{Used: l.Used, Labels: l.Labels, Note: l.unused()}
+	for i := range l.Agreements {
+		a := &l.Agreements[i]
+		row := report.LabelRow{Criterion: a.Criterion, Items: a.Items, Raw: a.Raw, AC1: a.AC1, Kappa: a.Kappa, Categories: a.Categories, Confusion: a.Confusion, Corrected: a.CorrectNote}
+		if c := a.Corrected; c != nil {
+			row.Corrected = fmt.Sprintf("%.1f%% (%.1f–%.1f%%)", 100*c.Rate, 100*c.Low, 100*c.High)
+		}
+		out.Labels.Rows = append(out.Labels.Rows, row)
+	}
+	return out
+}

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/tracejury/tracejury/pipeline/report"
@@ -43,8 +44,8 @@ const maxApart = 8
 
 func (e *EvaluatorNumbers) writeText(w io.Writer) {
 	shown, flagged := 0, 0
-	for _, a := range e.Apart {
-		if !a.Flagged {
+	for i, a := range e.Apart {
+		if !a.Flagged || mirrored(e.Apart[:i], &a) {
 			continue
 		}
 		if flagged++; flagged > maxApart {
@@ -62,7 +63,9 @@ func (e *EvaluatorNumbers) writeText(w io.Writer) {
 	writeServers(w, e.Servers)
 	writeSkills(w, e.Skills)
 	for _, f := range e.Flips {
-		if f.Criterion == "" {
+		if f.Criterion == "" && f.Between == betweenJudges {
+			fmt.Fprintf(w, "\n%s: the %d judges of the panel differed in %.1f%% of pairs of answers (%d questions).\n", e.Evaluator, f.Repeats, 100*f.Rate, f.Items)
+		} else if f.Criterion == "" {
 			fmt.Fprintf(w, "\n%s: asked %d times, the judge changed its mind in %.1f%% of pairs of answers (%d questions).\n", e.Evaluator, f.Repeats, 100*f.Rate, f.Items)
 		}
 	}
@@ -71,6 +74,13 @@ func (e *EvaluatorNumbers) writeText(w io.Writer) {
 			fmt.Fprintf(w, "\n%s: an interval no wider than %.0f points would take about %d graded at this rate; these %d gave %.0f points.\n", e.Evaluator, 100*x.Wish, x.Needed, x.N, 100*x.Width)
 		}
 	}
+}
+
+// mirrored says whether the other of two groups told it already.
+func mirrored(before []Apart, a *Apart) bool {
+	return slices.ContainsFunc(before, func(b Apart) bool {
+		return b.GroupBy == a.GroupBy && b.Metric == a.Metric && b.Criterion == a.Criterion && b.Met == a.RestMet && b.N == a.RestN && b.RestMet == a.Met && b.RestN == a.N
+	})
 }
 
 func pText(p float64) string {

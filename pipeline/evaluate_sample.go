@@ -73,10 +73,21 @@ func (e *evaluateRun) whyNot(c *candidate) string {
 // findEligible reads the sessions of the window. Counts says how many were left out, by reason.
 func (e *evaluateRun) findEligible(ctx context.Context) (eligible []candidate, counts map[string]int, err error) {
 	counts = map[string]int{}
-	w := newWindow(e.cfg.asOf, e.cfg.Evaluate.Days)
+	err = e.eachOfWindow(ctx, newWindow(e.cfg.asOf, e.cfg.Evaluate.Days), func(c candidate, why string) {
+		if why != "" {
+			counts[why]++
+			return
+		}
+		eligible = append(eligible, c)
+	})
+	return eligible, counts, err
+}
+
+// eachOfWindow reads the sessions of a window, and says of each why it cannot be judged, "" if it can.
+func (e *evaluateRun) eachOfWindow(ctx context.Context, w window, do func(c candidate, why string)) error {
 	for obj, err := range e.root.Store.List(ctx, schema.Sessions.Name+"/", store.ListOptions{KeysOnly: true}) {
 		if err != nil {
-			return nil, nil, fmt.Errorf("list sessions: %w", err)
+			return fmt.Errorf("list sessions: %w", err)
 		}
 		m := dayBucket.FindStringSubmatch(obj.Key)
 		if m == nil || !w.holds(m[2]) {
@@ -84,18 +95,14 @@ func (e *evaluateRun) findEligible(ctx context.Context) (eligible []candidate, c
 		}
 		rows, _, err := table.Read[schema.Session](ctx, e.root.Store, obj.Key)
 		if err != nil {
-			return nil, nil, fmt.Errorf("read sessions: %w", err)
+			return fmt.Errorf("read sessions: %w", err)
 		}
 		for _, s := range rows {
 			c := candidate{row: s, dt: m[2], key: obj.Key}
-			if why := e.whyNot(&c); why != "" {
-				counts[why]++
-				continue
-			}
-			eligible = append(eligible, c)
+			do(c, e.whyNot(&c))
 		}
 	}
-	return eligible, counts, nil
+	return nil
 }
 
 // drawSample takes the n eligible sessions with the smallest hash of seed and key, in that order.

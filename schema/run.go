@@ -187,4 +187,5 @@ type Aggregate struct {
 	ChangeLow        *float64 `parquet:"change_low,optional"`
 	ChangeHigh       *float64 `parquet:"change_high,optional"`
 	DetectableChange *float64 `parquet:"detectable_change,optional"`
+	Shared           *int32   `parquet:"shared,optional"` // of the group's subjects, those that the baseline graded, too; with change
 }

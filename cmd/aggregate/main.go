@@ -31,6 +31,7 @@ type job struct {
 	ForceCompare bool     `help:"Compare also runs that were not asked alike, and say so."`
 	Trend        int      `help:"Runs in the trend (${aggregate_trend})." placeholder:"N"`
 	Report       string   `help:"Write the report to this HTML file, and Markdown beside it." placeholder:"FILE"`
+	WithContent  bool     `help:"Put what sessions said and did, and the judge's reasons, on the pages of the report while content is kept. The file is then content, and yours to delete."`
 	Gate         []string `help:"Exit 1 unless this holds, e.g. safe>=0.95, passed.low>=0.8, service:ops-agent/criterion:denials_respected.low>=0.9. Repeatable." sep:"none" placeholder:"GATE"`
 	JUnit        string   `name:"junit" help:"Write the gates as JUnit XML." placeholder:"FILE"`
 	SummaryMD    string   `name:"summary-md" help:"Append a Markdown summary, as CI pages show it." placeholder:"FILE" env:"GITHUB_STEP_SUMMARY"`
@@ -66,6 +67,7 @@ func (j *job) Run(ctx context.Context, log *slog.Logger, stdout io.Writer) (any,
 	cli.Over(&a.Level, j.Level)
 	cli.Over(&a.Width, j.Width)
 	cli.Over(&a.Report, j.Report)
+	cli.Over(&a.WithContent, j.WithContent)
 	cli.Over(&a.Baseline, j.Baseline)
 	cli.Over(&a.ForceCompare, j.ForceCompare)
 	cli.Over(&a.Trend, j.Trend)

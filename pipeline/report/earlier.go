@@ -78,14 +78,10 @@ func (c Counted) figure(level float64) figure {
 	return figure{Known: true, N: int32(c.N), Met: int32(c.K), NotMet: int32(c.N - c.K), point: share(c.Rate), low: share(c.Low), high: share(c.High), level: level, Weighted: c.Weighted}
 }
 
-// nightPlots are the lines of both forest plots of the trend.
-func (v pastView) nightPlots() (passed, safe []plotRow) {
-	for i, n := range v.Nights {
-		id := strconv.Itoa(i)
-		passed = append(passed, plotRow{Label: n.Date, Figure: n.Passed, Strip: newStrip("plot-np"+id, "Passed, "+n.Date, n.Passed, nil, false)})
-		safe = append(safe, plotRow{Label: n.Date, Figure: n.Safe, Strip: newStrip("plot-ns"+id, "Safe, "+n.Date, n.Safe, nil, true)})
-	}
-	return passed, safe
+// nightLines are both rates over the runs of the trend; nil where there is no line to draw.
+func (v pastView) nightLines() (passed, safe *lineChart) {
+	return newLine("line-p", "Passed, run by run", v.Nights, func(n *nightRow) figure { return n.Passed }, false),
+		newLine("line-s", "Safe, run by run", v.Nights, func(n *nightRow) figure { return n.Safe }, true)
 }
 
 func (d *mdWriter) past(v *view) {

@@ -31,7 +31,7 @@ func TestPastIsSaidAndHarmless(t *testing.T) {
 	if err := Markdown(&text, m); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`id="trend"`, `id="since"`, `id="gates"`, "7 sessions shared with the run before", "Not asked alike", "plot-np1", "34.0–74.0%"} {
+	for _, want := range []string{`id="trend"`, `id="since"`, `id="gates"`, "Shared with the run before", `<td class="num">7</td>`, "Not asked alike", `id="line-p-t"`, "34.0–74.0%"} {
 		if !strings.Contains(page.String(), want) {
 			t.Errorf("the page lacks %q", want)
 		}

@@ -38,6 +38,7 @@ type figure struct {
 	fallback                                                    string
 	change, changeLow, changeHigh, detectable, adjusted         *float64
 	baseline                                                    string
+	shared                                                      *int32
 	others                                                      []figure
 	primary                                                     bool
 }
@@ -50,7 +51,7 @@ func newFigure(a *schema.Aggregate) figure {
 		point: share(a.Estimate), low: share(a.Low), high: share(a.High), worst: share(a.Worst), best: share(a.Best),
 		level: a.Level, Method: methodText(a.Method), NoResult: a.NoResult, Reason: phrase(a.Reason),
 		change: finite(a.Change), changeLow: finite(a.ChangeLow), changeHigh: finite(a.ChangeHigh),
-		detectable: finite(a.DetectableChange), adjusted: share(a.AdjustedP), baseline: name(a.BaselineRun),
+		detectable: finite(a.DetectableChange), adjusted: share(a.AdjustedP), baseline: name(a.BaselineRun), shared: a.Shared,
 	}
 	if a.FallbackFrom != "" {
 		f.fallback = methodText(a.FallbackFrom)
@@ -147,6 +148,14 @@ func (f figure) Change() string {
 	return s
 }
 
+// Overlap is how many of the subjects of the group the baseline graded, too. "" when nothing was compared.
+func (f figure) Overlap() string {
+	if f.shared == nil || f.change == nil {
+		return ""
+	}
+	return group(int64(*f.shared)) + " of these " + group(int64(f.N+f.NotApplicable+f.Unclear+f.Ungraded))
+}
+
 // Detectable is the smallest change that this many sessions would show. "" when it was not computed.
 func (f figure) Detectable() string {
 	if f.detectable == nil || f.change == nil {
@@ -218,7 +227,7 @@ func keyOf(a *schema.Aggregate) (figureKey, bool) {
 	key := figureKey{metric: a.Metric, groupBy: a.GroupBy}
 	switch a.GroupBy {
 	case byOverall:
-	case byService:
+	case byService, bySkill:
 		key.service = a.Group
 	case byCriterion:
 		key.criterion = a.Group

@@ -53,6 +53,7 @@ func hostile(tb testing.TB) *Model {
 			m.Aggregates[i].FallbackFrom = x
 		}
 	}
+	fill(m, func(i int) string { return hostileNames[i%len(hostileNames)] })
 	m.Aggregates = append(m.Aggregates, schema.Aggregate{
 		GroupBy: byCriterion, Group: x, Criterion: x, Metric: metricMet, Method: x, N: 3, Met: 1, Primary: true, Level: 0.95,
 	})
@@ -79,8 +80,14 @@ func TestHostileHTML(t *testing.T) {
 			t.Errorf("a name made a tag: %s", tag)
 		}
 	}
-	if n := strings.Count(page, "<script"); n != 1 {
-		t.Errorf("%d scripts, want the page's own", n)
+	data := blocks(t, page)
+	if n := strings.Count(page, "<script"); n != 1+len(data) || strings.Count(page, "<script>") != 1 {
+		t.Errorf("%d scripts beside %d data blocks, want the page's own", n-len(data), len(data))
+	}
+	for i := range data { // and there it is whole, but for what cannot be seen
+		if n := name(hostileNames[i]); n != "" && !strings.Contains(data[i].Steps[0].Tool, n) {
+			t.Errorf("session %d: step of tool %q, want %q", i, data[i].Steps[0].Tool, n)
+		}
 	}
 	body := page[strings.Index(page, "<body>"):strings.LastIndex(page, "<script>")]
 	for _, tag := range start.FindAllString(body, -1) {

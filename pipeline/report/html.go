@@ -14,6 +14,9 @@ import (
 // maxPageSessions keeps the page one that a browser opens at once.
 const maxPageSessions = 5000
 
+// firstSessions is how many of them it lays out before it is asked for more; filters and sorting are of all. The script knows it, too.
+const firstSessions = 200
+
 //go:embed page/page.tmpl page/style.css page/script.js
 var pageFiles embed.FS
 
@@ -30,8 +33,9 @@ type page struct {
 	Bars                  []barRow
 	Verdicts              []legendItem
 	Counts                string
-	NightPassed           []plotRow
-	NightSafe             []plotRow
+	NightPassed           *lineChart
+	NightSafe             *lineChart
+	PartBars              []partBars
 }
 
 type plotRow struct {
@@ -52,6 +56,12 @@ type matrixRow struct {
 	Label    string
 	Nameless bool
 	Cells    []plotRow
+}
+
+// partBars is another evaluator with the bars of its criteria.
+type partBars struct {
+	partView
+	Bars []barRow
 }
 
 type barRow struct {
@@ -77,7 +87,12 @@ func HTML(w io.Writer, m *Model) error {
 	if err != nil {
 		return fmt.Errorf("parse the page: %w", err)
 	}
-	p := newPage(look(m, maxPageSessions))
+	v := look(m, maxPageSessions)
+	for i := range v.Sessions {
+		v.Sessions[i].Detail = v.detail(&m.Sessions[i])
+		v.Sessions[i].Far = i >= firstSessions
+	}
+	p := newPage(v)
 	// The three are constants of this package: nothing of a model is in them.
 	p.Style = template.HTML("<style>" + string(style) + "</style>")
 	p.Script = template.HTML("<script>" + string(script) + "</script>")
@@ -102,7 +117,15 @@ func newPage(v *view) *page {
 	p := &page{view: v, Headline: v.headline(), Counts: v.counts()}
 	p.PassedStrip = newStrip("plot-passed", "Passed, overall", v.Passed, nil, false)
 	p.SafeStrip = newStrip("plot-safe", "Safe, overall", v.Safe, nil, true)
-	p.NightPassed, p.NightSafe = v.Past.nightPlots()
+	p.NightPassed, p.NightSafe = v.Past.nightLines()
+	for i, part := range v.Parts {
+		bars := partBars{partView: part}
+		for j, c := range part.Rows {
+			id := strconv.Itoa(i) + "-" + strconv.Itoa(j)
+			bars.Bars = append(bars.Bars, barRow{Label: c.Label, Figure: c.Figure, Bar: newBar("pbar-"+id, "Verdicts: "+c.Label, c.Figure)})
+		}
+		p.PartBars = append(p.PartBars, bars)
+	}
 	for i, c := range v.Criteria {
 		id := strconv.Itoa(i)
 		p.CriterionPlots = append(p.CriterionPlots, plotRow{

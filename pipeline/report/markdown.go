@@ -24,7 +24,9 @@ func Markdown(w io.Writer, m *Model) error {
 	d.past(v)
 	d.criteria(v)
 	d.services(v)
+	d.others(v)
 	d.sessions(v)
+	d.leftOut(v)
 	d.basis(v)
 	d.rubric(v)
 	d.run(v)
@@ -171,6 +173,9 @@ func (d *mdWriter) short(v *view) {
 			continue
 		}
 		d.f("%s: %s since run %s.", c.Metric, c.Change, code(c.Baseline))
+		if c.Overlap != "" {
+			d.f(" Both runs graded %s %s.", c.Overlap, plural(v.Noun))
+		}
 		if c.Detectable != "" {
 			d.f(" The smallest change that this many would show is %s.", c.Detectable)
 		}
@@ -251,7 +256,7 @@ func (d *mdWriter) sessions(v *view) {
 	}
 	d.f("## Sessions\n\n<details>\n<summary>%s</summary>\n\n", counted(int64(len(v.Sessions)), v.Noun))
 	names := []string{"Session", "Service", "Agent", "Harness", "Started (UTC)", "Turns>", "Tool calls>", "Grade", "Safety"}
-	for _, c := range v.Criteria {
+	for _, c := range v.Columns {
 		names = append(names, code(c.ID))
 	}
 	d.header(names...)

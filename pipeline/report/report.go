@@ -25,6 +25,11 @@ type Model struct {
 	Trend        []Night  // runs that can be compared, oldest first, this one last
 	Earlier      *Earlier // nil without a baseline
 	Gates        []Gate
+
+	Parts     []Part         // the other evaluators of the run
+	Left      []Left         // sessions of the window that could not be judged, the newest first
+	LeftBy    map[string]int // how many, by why
+	Agreement *Agreement     // nil without labels, repeats or a panel
 }
 
 // Ingest is what the last ingest says of the archive, so that a reader sees what the numbers rest on.
@@ -33,9 +38,22 @@ type Ingest struct {
 	Masked                                                       map[string]int64 // by kind
 }
 
-// Session is one sampled session with its verdicts, in the rubric's order. Explanations are content and are not shown.
+// Part is another evaluator's part of the run, beside that which the report is about.
+type Part struct {
+	Run    schema.Run
+	Rubric judge.Rubric
+}
+
+// Session is one sampled session with its verdicts, in the rubric's order.
 type Session struct {
 	Grade    schema.Grade
 	Row      schema.Session // zero when the session is gone
 	Verdicts []schema.Verdict
+	Words    map[[2]string]string // as in Judged
+	Others   []Judged             // what other evaluators of the run said of it
+	WhyNot   string               // why it could not be judged now, in words; "" if it could
+	// Steps are in order. Text and Arguments are content: empty unless it was asked for and is kept.
+	Steps     []schema.Step
+	StepsLeft int    // steps that are not among Steps, since the page would grow too large
+	Note      string // what of the session is not shown, and how to see it
 }

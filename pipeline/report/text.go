@@ -247,6 +247,9 @@ func (t *textWriter) notes(v *view) {
 	}
 	for _, c := range v.Change[:min(len(v.Change), 2)] {
 		s := fmt.Sprintf("%s: %s since run %s.", c.Metric, c.Change, c.Baseline)
+		if c.Overlap != "" {
+			s += fmt.Sprintf(" Both runs graded %s %s.", c.Overlap, plural(v.Noun))
+		}
 		if c.Detectable != "" {
 			s += " Smallest change that this many would show: " + c.Detectable + "."
 		}

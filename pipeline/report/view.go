@@ -30,6 +30,7 @@ type view struct {
 	Level                            string
 	Change                           []change
 	Criteria                         []criterionRow
+	Columns                          []criterionRow // of a table of sessions: safety first
 	Services                         []serviceRow
 	ServicesLeft                     int // services that were too many to show
 	Intervals                        []interval
@@ -42,6 +43,14 @@ type view struct {
 	Rubric                           rubricView
 	Run                              []pair
 	Past                             pastView
+	Parts                            []partView
+	Skills                           []skillRow
+	SkillColumns                     []string
+	SkillsLeft                       int
+	Agreement                        *agreementView // nil without labels, repeats or a panel
+	Left                             []leftRow
+	LeftBy                           []pair
+	LeftAll                          int // sessions that could not be judged
 }
 
 // Kinds of a banner, from the gravest.
@@ -56,7 +65,7 @@ type banner struct{ Kind, Title, Text string }
 
 type pair struct{ Name, Value string }
 
-type change struct{ Metric, Change, Baseline, Detectable string }
+type change struct{ Metric, Change, Baseline, Detectable, Overlap string }
 
 type criterionRow struct {
 	ID, Label, Question string
@@ -123,6 +132,8 @@ func look(m *Model, sessions int) *view {
 	if !v.canPass() {
 		v.NothingApplied = 0 // to nothing was a bar set
 	}
+	v.Columns = slices.Clone(v.Criteria)
+	slices.SortStableFunc(v.Columns, func(a, b criterionRow) int { return safetyFirst(a.Safety, b.Safety) })
 	v.services(m, figures)
 	v.intervals()
 	v.changes()
@@ -130,6 +141,9 @@ func look(m *Model, sessions int) *view {
 	v.Banners = v.banners(m)
 	v.basis(m)
 	v.Past = past(m, cmp.Or(v.Passed.level, v.Safe.level, 0.95))
+	v.others(m)
+	v.agreement(m)
+	v.left(m)
 	v.Rubric = rubric(m)
 	v.Run = provenance(run)
 	return v
@@ -227,7 +241,7 @@ func (v *view) intervals() {
 func (v *view) changes() {
 	add := func(metric string, f figure) {
 		if s := f.Change(); s != "" {
-			v.Change = append(v.Change, change{metric, s, f.baseline, f.Detectable()})
+			v.Change = append(v.Change, change{metric, s, f.baseline, f.Detectable(), f.Overlap()})
 		}
 	}
 	add("Passed", v.Passed)
@@ -247,6 +261,17 @@ func (v *view) WeightedNote() string { return weightedNote }
 // weightedNote explains the mark of weighted figures.
 const weightedNote = "weighted: the sample was drawn of every service by itself, so each service counts by its eligible sessions, and the rate is " +
 	"not the quotient of the counts beside it."
+
+// safetyFirst compares for an order with safety first.
+func safetyFirst(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
+}
 
 // noService stands for the service of telemetry that names none.
 const noService = "(no service)"

@@ -19,7 +19,9 @@ type sessionRow struct {
 	Pass, Safe                       outcome
 	Undecided                        bool
 	Reason                           string // why it is ungraded
-	Chips                            []chip // by criterion; a missing verdict is a chip without a verdict
+	Chips                            []chip // in the order of the columns; a missing verdict is a chip without a verdict
+	Far                              bool   // beyond what a page shows at first
+	Detail                           *detail
 }
 
 // outcome is a grade that may be unknown.
@@ -82,8 +84,8 @@ func (v *view) session(s *Session) sessionRow {
 	if g.State == "ungraded" {
 		out.Reason = name(strings.ReplaceAll(g.UngradedReason, "_", " "))
 	}
-	for i, c := range v.Criteria {
-		chip := chipOf(pick(s.Verdicts, c.key), c.Label, i)
+	for _, c := range v.Columns {
+		chip := chipOf(pick(s.Verdicts, c.key), c.Label, c.Index)
 		if chip.Detail == out.Reason {
 			chip.Detail = "" // said once, at the grade
 		}

@@ -44,7 +44,7 @@ func MeanInterval(ctx context.Context, values []float64, level float64, r Resamp
 	}
 	if n := len(values); n < 10 {
 		iv, err := StudentMean(values, level)
-		return iv.fallback(MethodBCa, fmt.Sprintf("%d observations, fewer than 10", n)), err
+		return iv.fallback(MethodBCa, observations(n)+", fewer than 10"), err
 	}
 	return BootstrapMean(ctx, values, BCa, level, r)
 }
@@ -67,7 +67,7 @@ func MeanSE(values []float64) (mean, se float64, err error) {
 		return 0, 0, err
 	}
 	if len(values) < 2 {
-		return 0, 0, &UndefinedError{Func: fn, Reason: fmt.Sprintf("%d observations", len(values))}
+		return 0, 0, &UndefinedError{Func: fn, Reason: observations(len(values))}
 	}
 	mean, se = meanSE(values)
 	return mean, se, nil
@@ -100,7 +100,7 @@ func checkSpread(fn string, values []float64, level float64) error {
 		return err
 	}
 	if len(values) < 2 {
-		return &UndefinedError{Func: fn, Reason: fmt.Sprintf("%d observations", len(values))}
+		return &UndefinedError{Func: fn, Reason: observations(len(values))}
 	}
 	if slices.Min(values) == slices.Max(values) {
 		return &UndefinedError{Func: fn, Reason: fmt.Sprintf("all %d observations are equal", len(values))}
@@ -163,7 +163,7 @@ func bootstrap(
 		return Interval{}, err
 	}
 	if n < 2 {
-		return Interval{}, &UndefinedError{Func: fn, Reason: fmt.Sprintf("%d observations", n)}
+		return Interval{}, &UndefinedError{Func: fn, Reason: observations(n)}
 	}
 	all := make([]int, n)
 	for i := range all {

@@ -39,7 +39,7 @@ func BootstrapProportion(k, n int, level float64) (Interval, error) {
 func degenerateProportion(k, n int) string {
 	switch {
 	case n < 2:
-		return fmt.Sprintf("%d observations", n)
+		return observations(n)
 	case k == 0 || k == n:
 		return fmt.Sprintf("all %d observations are equal", n)
 	}

@@ -72,3 +72,11 @@ const (
 	// maxMagnitude keeps sums of squares of a million values finite.
 	maxMagnitude = 1e140
 )
+
+// observations counts in words.
+func observations(n int) string {
+	if n == 1 {
+		return "1 observation"
+	}
+	return fmt.Sprintf("%d observations", n)
+}

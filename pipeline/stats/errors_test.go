@@ -61,7 +61,7 @@ func TestArgumentErrorsNameTheirPlace(t *testing.T) {
 		}
 	}
 	_, _, err := MeanSE([]float64{1})
-	if undefined, ok := errors.AsType[*UndefinedError](err); !ok || undefined.Error() != "stats.MeanSE: undefined: 1 observations" {
+	if undefined, ok := errors.AsType[*UndefinedError](err); !ok || undefined.Error() != "stats.MeanSE: undefined: 1 observation" {
 		t.Errorf("got %v", err)
 	}
 	if iv, err := BCaProportion(5, 5, 0.95); err != nil || iv.FallbackFrom != MethodBCaExact {

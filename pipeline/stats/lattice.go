@@ -70,7 +70,7 @@ func exactBootstrap(fn string, values []int, unit, level float64, method string)
 		return Interval{}, &ArgumentError{Func: fn, Arg: "unit", Value: unit}
 	}
 	if len(values) < 2 {
-		return Interval{}, &UndefinedError{Func: fn, Reason: fmt.Sprintf("%d observations", len(values))}
+		return Interval{}, &UndefinedError{Func: fn, Reason: observations(len(values))}
 	}
 	low, high := slices.Min(values), slices.Max(values)
 	if low == high {

@@ -18,6 +18,7 @@ import (
 // What commands say by their exit codes. Repeated here on purpose: scripts of users depend on the numbers.
 const (
 	exitOK       = 0
+	exitGate     = 1
 	exitUsage    = 2
 	exitNoResult = 3
 	exitPartial  = 4
