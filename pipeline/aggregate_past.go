@@ -33,17 +33,17 @@ func (s *AggregateSummary) pastOf() {
 		e := &report.Earlier{Baseline: c.Baseline, Overlap: c.Overlap(), Differs: c.Forced}
 		for j := range c.Changes {
 			if x := &c.Changes[j]; x.Flagged && x.Change < 0 {
-				e.Worse = append(e.Worse, x.name()+": "+x.text())
+				e.Worse = append(e.Worse, report.Worse{Text: x.name() + ": " + x.text()})
 			}
 		}
 		for _, t := range c.Turned {
-			e.Worse = append(e.Worse, t.text("passed before and does not now"))
+			e.Worse = append(e.Worse, t.worse("passed before and does not now"))
 		}
 		for _, t := range c.NewFailed {
-			e.Worse = append(e.Worse, t.text("is new and does not pass"))
+			e.Worse = append(e.Worse, t.worse("is new and does not pass"))
 		}
 		if n := len(e.Worse); n > maxWorse {
-			e.Worse = append(e.Worse[:maxWorse], fmt.Sprintf("and %d more", n-maxWorse))
+			e.Worse = append(e.Worse[:maxWorse], report.Worse{Text: fmt.Sprintf("and %d more", n-maxWorse)})
 		}
 		s.Model.Earlier = e
 	}
@@ -53,19 +53,23 @@ func (r Rate) counted() report.Counted {
 	return report.Counted{K: r.K, N: r.N, Rate: r.Estimate, Low: r.Low, High: r.High, Weighted: r.Weighted}
 }
 
-func (t *Turned) text(what string) string {
-	s := fmt.Sprintf("%s (%s) %s: %s", t.Subject, dash(t.Service), what, strings.Join(t.NotMet, ", "))
+func (t *Turned) worse(what string) report.Worse {
+	s := fmt.Sprintf("(%s) %s: %s", dash(t.Service), what, strings.Join(t.NotMet, ", "))
 	if t.Same {
 		s += " (the session is the same: the judge changed its mind)"
 	}
-	return s
+	return report.Worse{Session: t.Subject, Text: s}
 }
 
 // agreement gives the report what is known of the judge beside people and beside itself.
 func (s *AggregateSummary) agreement() *report.Agreement {
 	out := &report.Agreement{}
 	for i := range s.Evaluators {
-		for _, f := range s.Evaluators[i].Flips {
+		flips := s.Evaluators[i].Flips
+		for j, f := range flips {
+			if f.Criterion == "" && (j+2 >= len(flips) || flips[j+2].Criterion == "") {
+				continue // of one criterion, which says the same
+			}
 			out.Flips = append(out.Flips, report.Flip{Evaluator: s.Evaluators[i].Evaluator, Criterion: f.Criterion, Between: fmt.Sprintf("%d %s", f.Repeats, f.Between), Items: f.Items, Rate: f.Rate})
 		}
 	}

@@ -26,8 +26,11 @@ type Counted struct {
 type Earlier struct {
 	Baseline, Overlap string
 	Differs           []string // in what the two were not asked alike
-	Worse             []string // what got worse, a line each
+	Worse             []Worse  // what got worse, a line each
 }
+
+// Worse is something that got worse. Session is the key of the session that it is about, "" for none.
+type Worse struct{ Session, Text string }
 
 // Gate is one condition on the run.
 type Gate struct{ Text, State, Detail string }
@@ -64,8 +67,8 @@ func past(m *Model, level float64) pastView {
 		for _, s := range e.Differs {
 			v.Earlier.Differs = append(v.Earlier.Differs, name(s))
 		}
-		for _, s := range e.Worse {
-			v.Earlier.Worse = append(v.Earlier.Worse, phrase(s))
+		for _, x := range e.Worse {
+			v.Earlier.Worse = append(v.Earlier.Worse, Worse{name(x.Session), phrase(x.Text)})
 		}
 	}
 	for _, g := range m.Gates {
@@ -99,8 +102,12 @@ func (d *mdWriter) past(v *view) {
 		if len(e.Differs) > 0 {
 			d.f("**Not asked alike**: another %s. A change may come from that.\n\n", words(strings.Join(e.Differs, ", ")))
 		}
-		for _, s := range e.Worse {
-			d.f("- %s\n", words(s))
+		for _, x := range e.Worse {
+			if x.Session != "" {
+				d.f("- %s %s\n", code(x.Session), words(x.Text))
+			} else {
+				d.f("- %s\n", words(x.Text))
+			}
 		}
 		if len(e.Worse) > 0 {
 			d.f("\n")

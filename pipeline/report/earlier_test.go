@@ -21,7 +21,7 @@ func TestPastIsSaidAndHarmless(t *testing.T) {
 			{AsOf: time.Date(2026, 11, 29, 6, 0, 0, 0, time.UTC), RunID: "a", Label: hostile, Passed: rate, Safe: Counted{}},
 			{AsOf: time.Date(2026, 11, 30, 6, 0, 0, 0, time.UTC), RunID: "b", Shared: 7, Passed: rate, Safe: rate, Differs: []string{"judge"}},
 		},
-		Earlier: &Earlier{Baseline: hostile, Overlap: "7 of these 20 are among the 20 of the baseline", Differs: []string{"judge"}, Worse: []string{hostile + " passed before and does not now"}},
+		Earlier: &Earlier{Baseline: hostile, Overlap: "7 of these 20 are among the 20 of the baseline", Differs: []string{"judge"}, Worse: []Worse{{hostile, hostile + " passed before and does not now"}}},
 		Gates:   []Gate{{Text: hostile + ">=1", State: "failed", Detail: "is 0.5"}},
 	}
 	var page, text bytes.Buffer
