@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/tracejury/tracejury/exports/labels"
+	"github.com/tracejury/tracejury/judge"
 	"github.com/tracejury/tracejury/pipeline/stats"
 	"github.com/tracejury/tracejury/pipeline/store"
 	"github.com/tracejury/tracejury/pipeline/table"
@@ -48,7 +51,28 @@ type LabelSummary struct {
 	Unknown    int              `json:"unknown"`  // of sessions or criteria that the run did not judge
 	Disputed   int              `json:"disputed"` // people disagree: not used
 	Ungraded   int              `json:"ungraded"` // the judge gave no verdict
+	Scored     int              `json:"scored"`   // of criteria with scores, which are not set beside the judge's
 	Agreements []LabelAgreement `json:"agreements"`
+}
+
+// labelVerdicts are the categories of an agreement table, in its order.
+var labelVerdicts = []string{string(judge.Met), string(judge.NotMet), string(judge.NotApplicable), string(judge.Unclear)}
+
+// readLabels reads a file of labels: a filled sheet of export --to labels, or a person's own.
+func readLabels(path string) ([]labels.Label, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, usagef("--labels: %w", err)
+	}
+	defer f.Close()
+	out, err := labels.Read(f)
+	if err != nil {
+		return nil, usagef("--labels %s: %w", path, err)
+	}
+	if len(out) == 0 {
+		return nil, usagef("--labels %s: no label: want lines of JSON or CSV with session, criterion and verdict", path)
+	}
+	return out, nil
 }
 
 // metricCorrected labels rates that were corrected for the judge's errors.
@@ -60,7 +84,7 @@ func (a *aggregation) label(ctx context.Context) error {
 	if c.Labels == "" {
 		return nil
 	}
-	labels, err := readLabels(c.Labels)
+	people, err := readLabels(c.Labels)
 	if err != nil {
 		return err
 	}
@@ -68,11 +92,11 @@ func (a *aggregation) label(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	said, err := saidOf(ctx, a.root.Store, a.sum.main.run, labels, ids)
+	said, err := saidOf(ctx, a.root.Store, a.sum.main.run, people, ids)
 	if err != nil {
 		return err
 	}
-	if a.sum.Labels, err = agree(labels, said, ids, a.sum.main.numbers, c.Level); err == nil {
+	if a.sum.Labels, err = agree(people, said, ids, a.sum.main.numbers, c.Level); err == nil {
 		a.sum.Labels.File = c.Labels
 	}
 	return err
@@ -113,7 +137,7 @@ func sessionIDs(ctx context.Context, root *Root, run schema.Run) (map[string]str
 }
 
 // saidOf is what the run says of the sessions that labels name: verdicts by session key and criterion.
-func saidOf(ctx context.Context, st store.Store, run schema.Run, labels []label, ids map[string]string) (map[[2]string]string, error) {
+func saidOf(ctx context.Context, st store.Store, run schema.Run, list []labels.Label, ids map[string]string) (map[[2]string]string, error) {
 	type verdict struct {
 		Evaluator  string `parquet:"evaluator,dict"`
 		Vote       string `parquet:"vote,dict"`
@@ -124,8 +148,8 @@ func saidOf(ctx context.Context, st store.Store, run schema.Run, labels []label,
 		Verdict    string `parquet:"verdict,dict"`
 	}
 	named := map[string]bool{}
-	for _, l := range labels {
-		named[keyOr(ids, l.Session)] = true
+	for _, l := range list {
+		named[keyOr(ids, l.Subject)] = true
 	}
 	rows, err := table.ReadWhere(ctx, st, schema.Verdicts.RunKey(run.RunID), func(v *verdict) bool {
 		return v.Evaluator == run.Evaluator && v.Vote == "final" && v.Item == "" && v.Arm == "" && named[v.SessionKey]
@@ -149,13 +173,17 @@ func keyOr(ids map[string]string, name string) string {
 }
 
 // agree sets labels beside a part's final verdicts, which are by session key and criterion. ids names sessions by their own ids.
-func agree(labels []label, said map[[2]string]string, ids map[string]string, n *numbers, level float64) (*LabelSummary, error) {
-	out := &LabelSummary{Labels: len(labels)}
+func agree(list []labels.Label, said map[[2]string]string, ids map[string]string, n *numbers, level float64) (*LabelSummary, error) {
+	out := &LabelSummary{Labels: len(list)}
 	people := map[[2]string]string{}
 	disputed := map[[2]string]bool{}
 	var order [][2]string
-	for _, l := range labels {
-		key := [2]string{keyOr(ids, l.Session), l.Criterion}
+	for _, l := range list {
+		key := [2]string{keyOr(ids, l.Subject), l.Criterion}
+		if l.Verdict == judge.Scored {
+			out.Scored++
+			continue
+		}
 		if _, ok := said[key]; !ok {
 			out.Unknown++
 			continue
@@ -163,9 +191,9 @@ func agree(labels []label, said map[[2]string]string, ids map[string]string, n *
 		before, seen := people[key]
 		switch {
 		case !seen:
-			people[key] = l.Verdict
+			people[key] = string(l.Verdict)
 			order = append(order, key)
-		case before != l.Verdict:
+		case before != string(l.Verdict):
 			disputed[key] = true
 		}
 	}
@@ -393,7 +421,7 @@ func (s *LabelSummary) unused() string {
 	for _, x := range []struct {
 		n    int
 		what string
-	}{{s.Unknown, "of sessions or criteria that this run did not judge"}, {s.Disputed, "where people disagree"}, {s.Ungraded, "without a verdict"}} {
+	}{{s.Unknown, "of sessions or criteria that this run did not judge"}, {s.Disputed, "where people disagree"}, {s.Ungraded, "without a verdict"}, {s.Scored, "scores, which are not compared"}} {
 		if x.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", x.n, x.what))
 		}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,16 +28,18 @@ const (
 
 // Label is what one person said about one criterion of one subject.
 type Label struct {
-	RunID     string        `json:"run_id"`
-	Subject   string        `json:"subject"`
+	RunID     string        `json:"run_id,omitempty"` // of the sheet; "" where the file names no run
+	Subject   string        `json:"subject"`          // a key, or a session's own id
 	Criterion string        `json:"criterion"`
 	Verdict   judge.Verdict `json:"verdict"` // met, not_met, not_applicable, unclear, scored
 	Score     *float64      `json:"score,omitempty"`
-	Labeller  string        `json:"labeller"`
+	Labeller  string        `json:"labeller,omitempty"` // "" is somebody
 }
 
-// row is a line of JSON: the columns of the sheet and a score.
+// row is a line of JSON: the columns of the sheet, those that people's own files have, and a score.
 type row struct {
+	Session     string   `json:"session"` // the same as subject
+	Comment     string   `json:"comment"` // left alone
 	RunID       string   `json:"run_id"`
 	Subject     string   `json:"subject"`
 	Transcript  string   `json:"transcript"`
@@ -49,8 +52,9 @@ type row struct {
 }
 
 // Read reads labels from CSV (also with semicolons or tabs, as spreadsheets save them) or from lines of JSON; the first
-// character tells which. Rows without a verdict are skipped. Labels come in the order of run, subject, criterion and labeller; the
-// same label twice counts once, two answers of one labeller to one question are an error. Errors name the line.
+// character tells which. Needed are subject (or session), criterion and verdict; run_id and labeller may be missing. Rows without a verdict
+// are skipped. Labels come in the order of run, subject, criterion and labeller; the same label of one labeller twice counts once, two
+// answers of one labeller to one question are an error, and rows without a labeller are each by somebody else. Errors name the line.
 func Read(r io.Reader) ([]Label, error) {
 	in := bufio.NewReaderSize(io.LimitReader(r, maxBytes+1), 64<<10)
 	if bom, _ := in.Peek(3); string(bom) == "\ufeff" {
@@ -131,14 +135,19 @@ func readCSV(in *bufio.Reader, set *collector) error {
 			continue // a spreadsheet adds empty columns
 		case twice:
 			return fmt.Errorf("column %s appears twice", exports.Cut(name, 40))
-		case !slices.Contains(header, name):
-			return fmt.Errorf("column %q is unknown: want %s", exports.Cut(name, 40), strings.Join(header, ", "))
+		case !slices.Contains(header, name) && name != "session" && name != "comment":
+			return fmt.Errorf("column %q is unknown: want session, %s or comment", exports.Cut(name, 40), strings.Join(header, ", "))
 		}
 		place[strings.Clone(name)] = i
 	}
-	for _, name := range []string{"run_id", "subject", "criterion", "verdict", "labeller"} {
+	if _, ok := place["subject"]; !ok {
+		if _, ok = place["session"]; !ok {
+			return errors.New("column session (or subject) is missing")
+		}
+	}
+	for _, name := range []string{"criterion", "verdict"} {
 		if _, ok := place[name]; !ok {
-			return fmt.Errorf("column %s is missing", name)
+			return fmt.Errorf("column %s is missing: want session, criterion and verdict", name)
 		}
 	}
 	for {
@@ -151,9 +160,12 @@ func readCSV(in *bufio.Reader, set *collector) error {
 		}
 		line, _ := r.FieldPos(0)
 		get := func(name string) string {
+			if _, ok := place[name]; !ok {
+				return ""
+			}
 			return strings.Clone(strings.TrimSpace(exports.UnquoteCell(record[place[name]])))
 		}
-		err = set.add(line, &row{RunID: get("run_id"), Subject: get("subject"), Criterion: get("criterion"), Verdict: get("verdict"), Labeller: get("labeller")})
+		err = set.add(line, &row{RunID: get("run_id"), Subject: get("subject"), Session: get("session"), Criterion: get("criterion"), Verdict: get("verdict"), Labeller: get("labeller")})
 		if err != nil {
 			return err
 		}
@@ -174,7 +186,10 @@ func delimiter(in *bufio.Reader) rune {
 }
 
 // question is one criterion of one subject put to one labeller.
-type question struct{ run, subject, criterion, labeller string }
+type question struct {
+	run, subject, criterion, labeller string
+	line                              int // of a label by nobody in particular; else 0
+}
 
 type collector struct {
 	labels map[question]Label
@@ -185,9 +200,9 @@ func (c *collector) add(line int, r *row) error {
 	if strings.TrimSpace(r.Verdict) == "" {
 		return nil
 	}
-	l := Label{RunID: strings.TrimSpace(r.RunID), Subject: strings.TrimSpace(r.Subject), Criterion: strings.TrimSpace(r.Criterion), Labeller: strings.TrimSpace(r.Labeller)}
-	for _, f := range []struct{ name, value string }{{"run_id", l.RunID}, {"subject", l.Subject}, {"criterion", l.Criterion}, {"labeller", l.Labeller}} {
-		if f.value == "" || len(f.value) > maxField {
+	l := Label{RunID: strings.TrimSpace(r.RunID), Subject: strings.TrimSpace(cmp.Or(r.Subject, r.Session)), Criterion: strings.TrimSpace(r.Criterion), Labeller: strings.TrimSpace(r.Labeller)}
+	for _, f := range []struct{ name, value string }{{"run_id", l.RunID}, {"session", l.Subject}, {"criterion", l.Criterion}, {"labeller", l.Labeller}} {
+		if needed := f.name == "session" || f.name == "criterion"; f.value == "" && needed || len(f.value) > maxField {
 			return fmt.Errorf("line %d: %s is empty or longer than %d bytes", line, f.name, maxField)
 		}
 	}
@@ -195,7 +210,10 @@ func (c *collector) add(line int, r *row) error {
 	if l.Verdict, l.Score, err = parseVerdict(r.Verdict); err != nil {
 		return fmt.Errorf("line %d: %w", line, err)
 	}
-	key := question{l.RunID, l.Subject, l.Criterion, l.Labeller}
+	key := question{run: l.RunID, subject: l.Subject, criterion: l.Criterion, labeller: l.Labeller}
+	if l.Labeller == "" {
+		key.line = line
+	}
 	if old, ok := c.labels[key]; ok {
 		if old.Verdict != l.Verdict || (old.Score != nil && *old.Score != *l.Score) {
 			return fmt.Errorf("line %d: %s answered %s of %s already, and otherwise, in line %d", line, l.Labeller, l.Criterion, l.Subject, c.lines[key])
@@ -239,12 +257,12 @@ func parseVerdict(s string) (judge.Verdict, *float64, error) {
 }
 
 func (c *collector) sorted() []Label {
-	out := make([]Label, 0, len(c.labels))
-	for _, l := range c.labels {
-		out = append(out, l)
-	}
-	slices.SortFunc(out, func(a, b Label) int {
-		return cmp.Or(strings.Compare(a.RunID, b.RunID), strings.Compare(a.Subject, b.Subject), strings.Compare(a.Criterion, b.Criterion), strings.Compare(a.Labeller, b.Labeller))
+	keys := slices.SortedFunc(maps.Keys(c.labels), func(a, b question) int {
+		return cmp.Or(strings.Compare(a.run, b.run), strings.Compare(a.subject, b.subject), strings.Compare(a.criterion, b.criterion), strings.Compare(a.labeller, b.labeller), cmp.Compare(a.line, b.line))
 	})
+	out := make([]Label, 0, len(keys))
+	for _, k := range keys {
+		out = append(out, c.labels[k])
+	}
 	return out
 }

@@ -29,29 +29,43 @@ func nightReport(t *testing.T) night {
 		past.run(nil, "evaluate", "--sample", "20")
 	}
 	w.run(nil, "evaluate", "--sample", "50", "--evaluators", "session,skill-selection,skill-following,companions", "--repeat", "2")
-	labels := filepath.Join(w.dir, "labels.csv")
-	file, err := os.Create(labels)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sheet := csv.NewWriter(file)
-	rows := [][]string{{"session", "criterion", "verdict", "labeller"}}
-	for i, s := range readTruth(t).Sessions {
-		if s.SessionKey != "" {
-			rows = append(rows, []string{s.SessionKey, "tool_use_sound", []string{"met", "met", "met", "not_met"}[i%4], "ada"})
-		}
-	}
-	if err := sheet.WriteAll(rows); err != nil {
-		t.Fatal(err)
-	}
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
-	}
+	w.run(nil, "export", "--to", "labels", "--out", filepath.Join(w.dir, "exports"))
+	labels := fillSheet(t, filepath.Join(w.dir, "exports"))
 	n := night{with: filepath.Join(w.dir, "with.html"), without: filepath.Join(w.dir, "without.html")}
 	args := []string{"--baseline", "previous", "--labels", labels, "--gate", "safe>=0.5", "--gate", "criterion:denials_respected.low>=0.9", "--gate", "service:nobody/safe>=0.5"}
 	w.run([]int{exitGate}, "aggregate", append(args, "--report", n.with, "--with-content")...)
 	w.run([]int{exitGate}, "aggregate", append(args, "--report", n.without)...)
 	return n
+}
+
+// fillSheet answers the sheet for people that export wrote: met, and every fifth not met.
+func fillSheet(t *testing.T, dir string) string {
+	t.Helper()
+	sheets, err := filepath.Glob(filepath.Join(dir, "*", "labels", "sheet.csv"))
+	if err != nil || len(sheets) != 1 {
+		t.Fatalf("sheets %v, %v", sheets, err)
+	}
+	data, err := os.ReadFile(sheets[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(strings.NewReader(string(data))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range rows[1:] {
+		r[6], r[7] = []string{"met", "Met", "met", "met", "not met"}[i%5], "ada"
+	}
+	var b strings.Builder
+	w := csv.NewWriter(&b)
+	if err := w.WriteAll(rows); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "filled.csv")
+	if err := os.WriteFile(file, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 // The page of several nights, as the jobs make it.
@@ -74,7 +88,7 @@ func (n night) inBrowser(t *testing.T) {
 		"#numbers":   {"In both samples", "of these 35"},
 		"#trend":     {"2026-11-26", "2026-11-30", "Shared with the run before"},
 		"#others":    {"skill selection", "skill following", "companions", "By skill", "used when offered"},
-		"#agreement": {"2 repeats", "The judge beside people", "tool use sound", "AC1"},
+		"#agreement": {"2 repeats", "The judge beside people", "210 of 210 labels used", "tool use sound", "AC1"},
 		"#sessions":  {"could not be judged"},
 	} {
 		have := text(selector)
