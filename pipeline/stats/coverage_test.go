@@ -23,6 +23,20 @@ func coverage(tb testing.TB, f proportionInterval, n int, p float64) float64 {
 	return sum
 }
 
+// meanWidth is the expected width of an interval, over all outcomes.
+func meanWidth(tb testing.TB, f proportionInterval, n int, p float64) float64 {
+	tb.Helper()
+	sum := 0.0
+	for k := range n + 1 {
+		iv, err := f(k, n, 0.95)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		sum += binomialPMF(k, n, p) * iv.Width()
+	}
+	return sum
+}
+
 // bareBootstrap is what the package refuses to return for equal data.
 func bareBootstrap(k, n int, level float64) (Interval, error) {
 	if k == 0 || k == n {
@@ -100,6 +114,7 @@ func TestCoverageEvidenceFixture(t *testing.T) {
 		for name, interval := range coverageMethods {
 			what := fmt.Sprintf("%s n=%d p=%g", name, c.N, c.P)
 			near(t, what, coverage(t, interval, c.N, c.P), c.Coverage[name], 1e-9)
+			near(t, what+" mean width", meanWidth(t, interval, c.N, c.P), c.Width[name], 1e-9)
 		}
 	}
 	for _, c := range f.Paired {
