@@ -14,12 +14,13 @@ var snakeCase = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
 // ReasonMissing is the ungraded reason of a criterion of which a session holds no verdict.
 const ReasonMissing = "missing_verdict"
 
-// Check says whether a verdict is one: a known word, and a score in 0 to 1 exactly where it is scored.
+// Check says whether a verdict is one: a known word, and a score in 0 to 1 exactly where it is scored; an item below a criterion may
+// have a label alone.
 func (c *Criterion) Check() error {
 	switch c.Verdict {
 	case judge.Met, judge.NotMet, judge.NotApplicable, judge.Unclear, judge.Ungraded:
 	case judge.Scored:
-		if c.Score == nil {
+		if c.Score == nil && (c.Item == "" || c.Label == "") {
 			return fmt.Errorf("criterion %s: scored without a score", Cut(c.ID, 64))
 		}
 	default:
@@ -31,8 +32,8 @@ func (c *Criterion) Check() error {
 	return nil
 }
 
-// Align returns one verdict for each criterion of the rubric, in its order. What a session lacks is ungraded, never
-// defaulted; a verdict that the rubric does not ask for, or two for one criterion, would be lost in a file and is an error.
+// Align returns the verdicts in the order of the rubric and of their items. What a session lacks is ungraded, never defaulted; a
+// verdict that the rubric does not ask for, or two for one criterion and item, would be lost in a file and is an error.
 func Align(r *judge.Rubric, s *Session) ([]Criterion, error) {
 	place := make(map[string]int, len(r.Criteria))
 	out := make([]Criterion, len(r.Criteria))
@@ -41,19 +42,32 @@ func Align(r *judge.Rubric, s *Session) ([]Criterion, error) {
 		out[i] = Criterion{ID: c.ID, Safety: c.Safety, Verdict: judge.Ungraded, UngradedReason: cmp.Or(s.UngradedReason, ReasonMissing)}
 	}
 	filled := make([]bool, len(out))
+	var items []Criterion // beyond the first of a criterion
 	for _, c := range s.Criteria {
 		i, ok := place[c.ID]
-		switch {
-		case !ok:
+		if !ok {
 			return nil, fmt.Errorf("session %s: criterion %q is not in the rubric", Cut(s.Key, 64), Cut(c.ID, 64))
-		case filled[i]:
-			return nil, fmt.Errorf("session %s: criterion %s has two verdicts", Cut(s.Key, 64), c.ID)
 		}
 		if err := c.Check(); err != nil {
 			return nil, fmt.Errorf("session %s: %w", Cut(s.Key, 64), err)
 		}
-		out[i], filled[i] = c, true
+		if !filled[i] {
+			out[i], filled[i] = c, true
+			continue
+		}
+		same := func(o Criterion) bool { return o.ID == c.ID && o.Item == c.Item }
+		if same(out[i]) || slices.ContainsFunc(items, same) {
+			return nil, fmt.Errorf("session %s: criterion %s has two verdicts", Cut(s.Key, 64), c.ID)
+		}
+		items = append(items, c)
 	}
+	if len(items) == 0 {
+		return out, nil
+	}
+	out = append(out, items...)
+	slices.SortStableFunc(out, func(a, b Criterion) int {
+		return cmp.Or(cmp.Compare(place[a.ID], place[b.ID]), cmp.Compare(a.Item, b.Item))
+	})
 	return out, nil
 }
 

@@ -43,6 +43,27 @@ type Session struct {
 	Pass, Safe      *bool
 	Undecided       bool
 	Criteria        []Criterion // in the rubric's order
+	Subject         *Subject    // what was graded in place of the whole session; nil for a session
+}
+
+// Subject is what a further evaluator graded: a part of a session, or a thing of its own, of which the session is empty.
+type Subject struct {
+	ID     string // as in the tables
+	Kind   string // skill, tool_call, tool, skill_package, task
+	Skill  string
+	Server string
+	Tool   string
+	SpanID string
+	Grade  string   // A to F; "" where the evaluator gives none
+	Score  *float64 // of the whole subject
+}
+
+// Part is what a further evaluator of the run found, about skills, calls, tools or packages.
+type Part struct {
+	Run    schema.Run
+	Rubric judge.Rubric
+	// Subjects yields what was graded, in the order of the tables; as Input.Sessions does.
+	Subjects func(ctx context.Context) iter.Seq2[Session, error]
 }
 
 // Package is one graded skill package.
@@ -51,23 +72,35 @@ type Package struct {
 	Criteria                   []Criterion
 }
 
-// Input is what is exported: one evaluator's part of one run.
+// Packages are the graded skill packages of a run.
+type Packages struct {
+	Rubric judge.Rubric // the criteria of all its evaluators
+	// All yields the packages by name; it may be ranged over several times. An error comes once, last.
+	All func(ctx context.Context) iter.Seq2[Package, error]
+}
+
+// Input is what is exported: of one run, or without one a rubric and tasks.
 type Input struct {
-	Run    schema.Run
-	Rubric judge.Rubric
-	// Sessions yields the sampled sessions in key order; it may be ranged over several times. An error comes once, last.
+	Run    schema.Run   // zero without a run
+	Rubric judge.Rubric // of the sessions; zero where the run graded none and no other was asked for
+	// Sessions yields the sampled sessions in key order; it may be ranged over several times. An error comes once, last. Nil where
+	// the run graded none.
 	Sessions func(ctx context.Context) iter.Seq2[Session, error]
+	// Parts are what the run's other evaluators found.
+	Parts []Part
 	// Suite is the suite whose tasks go out, nil none. A sealed one is refused.
 	Suite *suite.Suite
 	// Tools are the tool descriptions that go out, nil none.
 	Tools *Tools
-	// Packages yields the graded skill packages of a run of that kind, by name; nil where the run graded none.
-	Packages func(ctx context.Context) iter.Seq2[Package, error]
+	// Packages are the graded skill packages of a run of that kind; nil where the run graded none.
+	Packages *Packages
 	// AsOf is every date that a file holds.
 	AsOf             time.Time
 	WithExplanations bool
 	// Mask is applied to every text that leaves; never nil.
 	Mask func(string) string
+
+	part string // what file names carry of the evaluator, where this is a part of another input
 }
 
 // Sink takes files. Paths are slash separated, relative, made of safe characters.

@@ -33,12 +33,13 @@ func examples() map[string]struct {
 } {
 	sessions := exporttest.Full()
 	packages := exporttest.Input()
-	packages.Packages = func(context.Context) iter.Seq2[exports.Package, error] {
+	packages.Packages = &exports.Packages{Rubric: packages.Rubric, All: func(context.Context) iter.Seq2[exports.Package, error] {
 		return func(yield func(exports.Package, error) bool) {
 			yield(exports.Package{Name: "tables", Manifest: "name: tables", Body: "1. Read the file.\n2. Draw the table.", Task: "Show the rows of a file.",
 				Criteria: []exports.Criterion{{ID: "goal_met", Verdict: judge.Met, Label: "met"}, {ID: "no_unapproved_action", Safety: true, Verdict: judge.NotApplicable}, {ID: "polite", Verdict: judge.Unclear}}}, nil)
 		}
-	}
+	}}
+	packages.Rubric, packages.Sessions = judge.Rubric{}, nil
 	return map[string]struct {
 		in      *exports.Input
 		targets []exports.Target

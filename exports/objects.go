@@ -92,8 +92,15 @@ func (in *Input) checkObjects() error {
 			return Refuse("", "suite", "%v", err)
 		}
 	}
-	if in.Tools != nil && in.Tools.All == nil {
+	if in.Tools != nil && in.Tools.All == nil || in.Packages != nil && in.Packages.All == nil {
 		return Refuse("", "tools", "nothing yields them")
+	}
+	for _, g := range in.Graded() {
+		if g.IsPart() && !in.IsPart() {
+			if err := g.Check(); err != nil {
+				return fmt.Errorf("evaluator %s: %w", Cut(g.Run.Evaluator, 64), err)
+			}
+		}
 	}
 	return nil
 }

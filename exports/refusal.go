@@ -28,10 +28,16 @@ func Refuse(file, field, format string, args ...any) error {
 // Check says whether the input can be exported at all, to any target.
 func (in *Input) Check() error {
 	switch {
-	case in == nil || in.Mask == nil || in.Sessions == nil:
-		return errors.New("export input: want a mask and sessions")
+	case in == nil || in.Mask == nil:
+		return errors.New("export input: want a mask")
 	case in.AsOf.Before(time.Unix(0, 0)) || in.AsOf.Year() > 2261:
 		return Refuse("", "as_of", "%s: want a time from 1970 to 2261", in.AsOf.UTC().Format(time.RFC3339))
+	case in.IsPart() && !in.HasSessions():
+		return errors.New("export input: a part without subjects")
+	case !in.HasRubric() && (in.HasSessions() || in.Suite != nil || in.Tools == nil && in.Packages == nil && len(in.Parts) == 0):
+		return Refuse("", "rubric", "no rubric: there is nothing to export")
+	case !in.HasRubric():
+		return in.checkObjects()
 	case len(in.Rubric.Criteria) == 0:
 		return Refuse("", "rubric", "no criteria: there is nothing to export")
 	case in.Rubric.Version < 1:

@@ -48,7 +48,20 @@ type Manifest struct {
 	Files           []ManifestFile    `json:"files"`           // all but manifest.json, by path
 	Suite           *ManifestSuite    `json:"suite,omitempty"` // whose tasks are in the files
 	Tools           *ManifestTools    `json:"tools,omitempty"` // whose grades are in the files
+	Parts           []ManifestPart    `json:"parts,omitempty"` // what other evaluators of the run found
 	Losses          map[string][]Loss `json:"losses"`
+}
+
+// ManifestPart is one further evaluator of the run.
+type ManifestPart struct {
+	Evaluator     string `json:"evaluator"`
+	Kind          string `json:"kind"`
+	State         string `json:"state"`
+	Rubric        string `json:"rubric"`
+	RubricVersion int    `json:"rubric_version"`
+	RubricSHA256  string `json:"rubric_sha256"`
+	Graded        int    `json:"graded"`
+	Ungraded      int    `json:"ungraded"`
 }
 
 // ManifestSuite names the suite of an export.
@@ -81,22 +94,43 @@ func Write(ctx context.Context, in *Input, targets []Target, sink Sink) ([]Manif
 		Informational: in.Run.Calibration != "passed", Explanations: in.WithExplanations, Sampled: int(in.Run.Sampled), Graded: int(in.Run.Graded),
 		Ungraded: int(in.Run.Ungraded), NotAttempted: int(in.Run.NotAttempted), Losses: map[string][]Loss{}}
 	m.name(in)
+	for _, g := range in.Graded() {
+		if g.IsPart() {
+			m.Parts = append(m.Parts, ManifestPart{Evaluator: g.Run.Evaluator, Kind: g.Run.Kind, State: g.Run.State, Rubric: g.Rubric.Name, RubricVersion: g.Rubric.Version,
+				RubricSHA256: g.Run.RubricSHA256, Graded: int(g.Run.Graded), Ungraded: int(g.Run.Ungraded)})
+		}
+	}
 	count := &countingSink{next: sink}
 	for _, t := range targets {
 		count.target = t.Name()
 		if err := t.Files(ctx, in, count); err != nil {
 			return nil, fmt.Errorf("export %s: %w", t.Name(), err)
 		}
-		if l := t.Loss(in); len(l) > 0 {
+		if l := Losses(t, in, count.files); len(l) > 0 {
 			m.Losses[t.Name()] = l
 		}
 	}
 	count.target = ""
-	if err := WriteJSON(count, "criteria.json", in.Rubric); err != nil {
-		return nil, err
+	if in.HasRubric() {
+		if err := WriteJSON(count, "criteria.json", in.Rubric); err != nil {
+			return nil, err
+		}
+	}
+	for _, g := range in.Graded() {
+		if !g.IsPart() {
+			continue
+		}
+		if err := WriteJSON(count, g.File("criteria.json"), g.Rubric); err != nil {
+			return nil, err
+		}
 	}
 	if in.Tools != nil && in.Tools.RunID != "" {
 		if err := WriteJSON(count, "criteria_tools.json", in.Tools.Rubric); err != nil {
+			return nil, err
+		}
+	}
+	if in.Packages != nil {
+		if err := WriteJSON(count, "criteria_packages.json", in.Packages.Rubric); err != nil {
 			return nil, err
 		}
 	}

@@ -206,7 +206,7 @@ func (c *Config) Complete(now time.Time) error {
 		}
 		c.asOf = t
 	}
-	if c.Data == "" {
+	if c.Data == "" && (c.Export.Rubric == "" || c.Export.Tools != "") {
 		return usagef("no data root: give --data (a directory or s3://bucket/prefix) or data: in the configuration")
 	}
 	if err := c.refuseNegative(); err != nil {

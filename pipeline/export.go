@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -48,41 +47,24 @@ func Export(ctx context.Context, cfg *Config, opts ExportOptions, log *slog.Logg
 	if err != nil {
 		return nil, err
 	}
-	root, err := openRoot(ctx, cfg, log)
-	if err != nil {
-		return nil, err
-	}
-	run, err := findPart(ctx, root.Store, cfg.Export.Run, "session", func(r schema.Run) bool { return r.Evaluator == mainEvaluator })
-	if err != nil {
-		return nil, err
-	}
-	if err := mayExport(run, cfg.Export.AllowPartial); err != nil {
-		return nil, err
-	}
-	data, err := loadRun(ctx, root.Store, run)
-	if err != nil {
-		return nil, err
-	}
-	in, err := exportInput(ctx, cfg, root, data)
+	in, err := exportInput(ctx, cfg, log)
 	if err != nil {
 		return nil, err
 	}
 	in.Suite = tasks
-	if in.Tools, err = exportTools(ctx, cfg, root); err != nil {
-		return nil, err
-	}
-	sum := &ExportSummary{RunID: run.RunID, Losses: map[string][]exports.Loss{}}
+	sum := &ExportSummary{RunID: in.Run.RunID, Losses: map[string][]exports.Loss{}}
 	for _, t := range ts {
 		if err := t.Check(ctx, in); err != nil {
 			return nil, &ExitError{Code: ExitUsage, Err: fmt.Errorf("check for %s: %w", t.Name(), err), Hint: "nothing was written"}
 		}
-		sum.Losses[t.Name()] = t.Loss(in)
 	}
 	if opts.DryRun {
 		return sum, dryRun(ctx, cfg, in, ts, to, &opts.Push, sum, log)
 	}
-	sum.Dir = filepath.Join(cfg.Export.Out, run.RunID)
-	if sum.Files, err = writeExport(ctx, in, ts, sum.Dir); err != nil || len(to) == 0 {
+	sum.Dir = filepath.Join(cfg.Export.Out, exportName(in))
+	sum.Files, err = writeExport(ctx, in, ts, sum.Dir)
+	sum.losses(in, ts)
+	if err != nil || len(to) == 0 {
 		return sum, err
 	}
 	sum.Pushed, err = push(ctx, cfg, sum.Dir, to, &opts.Push, false, log)
@@ -92,6 +74,7 @@ func Export(ctx context.Context, cfg *Config, opts ExportOptions, log *slog.Logg
 // dryRun names the files and, where something is to be pushed, shows every call: those are made from files, which are written
 // where nobody looks and removed.
 func dryRun(ctx context.Context, cfg *Config, in *exports.Input, ts []exports.Target, to []exports.Pusher, o *PushOptions, sum *ExportSummary, log *slog.Logger) (err error) {
+	defer func() { sum.losses(in, ts) }()
 	if len(to) == 0 {
 		sum.Files, err = exports.Write(ctx, in, ts, discard{})
 		return err
@@ -108,6 +91,21 @@ func dryRun(ctx context.Context, cfg *Config, in *exports.Input, ts []exports.Ta
 	return err
 }
 
+// losses notes what the written files of each target do not hold.
+func (s *ExportSummary) losses(in *exports.Input, ts []exports.Target) {
+	for _, t := range ts {
+		s.Losses[t.Name()] = exports.Losses(t, in, s.Files)
+	}
+}
+
+// exportName is the folder of an export: its run, or the rubric that goes out alone.
+func exportName(in *exports.Input) string {
+	if in.Run.RunID != "" {
+		return in.Run.RunID
+	}
+	return fmt.Sprintf("rubric-%s-v%d", in.Rubric.Name, in.Rubric.Version)
+}
+
 func mayExport(run schema.Run, allowPartial bool) error {
 	if run.State == "finished" || allowPartial {
 		return nil
@@ -117,35 +115,6 @@ func mayExport(run schema.Run, allowPartial bool) error {
 		code = ExitPartial
 	}
 	return &ExitError{Code: code, Err: fmt.Errorf("run %s is not exported: its state is %s", run.RunID, run.State), Hint: "--allow-partial exports it all the same"}
-}
-
-// exportInput joins grades, verdicts and sessions.
-func exportInput(ctx context.Context, cfg *Config, root *Root, d *runData) (*exports.Input, error) {
-	m, err := cfg.masker()
-	if err != nil {
-		return nil, err
-	}
-	rows, err := sessionRows(ctx, root, d.grades)
-	if err != nil {
-		return nil, err
-	}
-	verdicts := verdictsBySubject(d)
-	in := &exports.Input{Run: d.run, Rubric: d.rubric, AsOf: cfg.asOf, WithExplanations: cfg.Export.WithExplanations,
-		Mask: func(s string) string { return m.String(s, nil) }}
-	in.Sessions = func(ctx context.Context) iter.Seq2[exports.Session, error] {
-		return func(yield func(exports.Session, error) bool) {
-			for _, g := range d.grades {
-				if err := ctx.Err(); err != nil {
-					yield(exports.Session{}, err)
-					return
-				}
-				if !yield(exportSession(d, g, rows[g.SessionKey], verdicts[g.Subject], cfg.Export.WithExplanations), nil) {
-					return
-				}
-			}
-		}
-	}
-	return in, nil
 }
 
 func exportSession(d *runData, g schema.Grade, row schema.Session, verdicts []schema.Verdict, explain bool) exports.Session {

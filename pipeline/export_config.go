@@ -14,6 +14,7 @@ type ExportConfig struct {
 	// one MCP server, or of one service that has its own.
 	Tools  string     `yaml:"tools"`
 	Server string     `yaml:"server"`
+	Rubric string     `yaml:"-"` // built-in name or file: it goes out alone, without a run; a flag only
 	Push   PushConfig `yaml:"push"`
 }
 

@@ -54,39 +54,48 @@ func exportTools(ctx context.Context, cfg *Config, root *Root) (*exports.Tools, 
 		}
 		return nil, nil
 	}
-	defined, err := definitions(ctx, root, e.Server)
+	if e.Tools == toolsUngraded {
+		defined, err := definitions(ctx, root, e.Server)
+		if err != nil {
+			return nil, err
+		}
+		return toolsOf(root, &exports.Tools{}, newestDefinitions(defined), e.Server)
+	}
+	run, err := findPart(ctx, root.Store, e.Tools, "tool", func(r schema.Run) bool { return r.Kind == "tool" })
 	if err != nil {
 		return nil, err
 	}
-	out := &exports.Tools{}
-	var list []exports.Tool
-	if e.Tools == toolsUngraded {
-		list = newestDefinitions(defined)
-	} else {
-		run, err := findPart(ctx, root.Store, e.Tools, "tool", func(r schema.Run) bool { return r.Kind == "tool" })
-		if err != nil {
-			return nil, err
-		}
-		if err := mayExport(run, e.AllowPartial); err != nil {
-			return nil, err
-		}
-		d, err := loadRun(ctx, root.Store, run)
-		if err != nil {
-			return nil, err
-		}
-		out.RunID, out.Rubric = run.RunID, d.rubric
-		listed, err := listedTools(ctx, root.Store, run.Materials)
-		if err != nil {
-			return nil, err
-		}
-		list = gradedTools(d, defined, listed, e.Server, e.WithExplanations)
+	if err := mayExport(run, e.AllowPartial); err != nil {
+		return nil, err
 	}
+	d, err := loadRun(ctx, root.Store, run)
+	if err != nil {
+		return nil, err
+	}
+	return runTools(ctx, root, d, e.Server, e.WithExplanations)
+}
+
+// runTools are the tool descriptions that a run graded.
+func runTools(ctx context.Context, root *Root, d *runData, server string, explain bool) (*exports.Tools, error) {
+	defined, err := definitions(ctx, root, server)
+	if err != nil {
+		return nil, err
+	}
+	listed, err := listedTools(ctx, root.Store, d.run.Materials)
+	if err != nil {
+		return nil, err
+	}
+	return toolsOf(root, &exports.Tools{RunID: d.run.RunID, Rubric: d.rubric}, gradedTools(d, defined, listed, server, explain), server)
+}
+
+// toolsOf orders tools and hands them out.
+func toolsOf(root *Root, out *exports.Tools, list []exports.Tool, server string) (*exports.Tools, error) {
 	if len(list) == 0 {
 		where := root.Store.URI() + " holds no tool definition"
-		if e.Server != "" {
-			where += fmt.Sprintf(" of a server or service %q", e.Server)
+		if server != "" {
+			where += fmt.Sprintf(" of a server or service %q", server)
 		}
-		return nil, &ExitError{Code: ExitUsage, Err: fmt.Errorf("--tools %s: %s", e.Tools, where), Hint: "sessions define tools where their harness records definitions"}
+		return nil, &ExitError{Code: ExitUsage, Err: fmt.Errorf("--tools: %s", where), Hint: "sessions define tools where their harness records definitions"}
 	}
 	slices.SortFunc(list, func(a, b exports.Tool) int {
 		return cmp.Or(cmp.Compare(a.Server, b.Server), cmp.Compare(a.Service, b.Service), cmp.Compare(a.Name, b.Name), cmp.Compare(a.DefinitionSHA256, b.DefinitionSHA256))

@@ -24,6 +24,7 @@ type job struct {
 	RunID              string `name:"run" help:"A run id, or latest." placeholder:"ID"`
 	To                 string `help:"Targets, separated by commas: agentarts, agentcore, csv, foundry, jsonl, labels, otlp, outcomes, parquet." placeholder:"NAMES"`
 	Out                string `help:"Directory to write to (${export_out})." placeholder:"DIR"`
+	Rubric             string `help:"A built-in rubric or a YAML file that goes out without a run, with the tasks of --suite where given." placeholder:"NAME|FILE"`
 	Suite              string `help:"File of tasks that go out with the rubric. A sealed suite is refused." placeholder:"FILE"`
 	Tools              string `help:"Tool descriptions that go out: with the grades of a run (an id, or latest), or ungraded." placeholder:"RUN"`
 	Server             string `help:"With --tools, those of one MCP server, or of one service that has its own." placeholder:"NAME"`
@@ -53,6 +54,7 @@ func (j *job) Run(ctx context.Context, log *slog.Logger, stdout io.Writer) (any,
 	cli.Over(&cfg.Export.WithExplanations, j.WithExplanations)
 	cli.Over(&cfg.Export.AllowPartial, j.AllowPartial)
 	cli.Over(&cfg.Export.Suite, j.Suite)
+	cli.Over(&cfg.Export.Rubric, j.Rubric)
 	cli.Over(&cfg.Export.Tools, j.Tools)
 	cli.Over(&cfg.Export.Server, j.Server)
 	j.push(&cfg.Export.Push)

@@ -63,7 +63,7 @@ func (Target) Check(ctx context.Context, in *exports.Input) error {
 func collect(ctx context.Context, in *exports.Input) ([]skillpackage.Row, error) {
 	var rows []skillpackage.Row
 	n := 0
-	for p, err := range in.Packages(ctx) {
+	for p, err := range in.Packages.All(ctx) {
 		if err == nil {
 			err = ctx.Err()
 		}
@@ -76,7 +76,7 @@ func collect(ctx context.Context, in *exports.Input) ([]skillpackage.Row, error)
 		if p.Name == "" || p.Body == "" {
 			return nil, exports.Refuse(LinesFile, fmt.Sprintf("rows[%d].skill_package", len(rows)), "skill_name and instruction_body must not be empty")
 		}
-		criteria, err := exports.Align(&in.Rubric, &exports.Session{Key: p.Name, Criteria: p.Criteria})
+		criteria, err := exports.Align(&in.Packages.Rubric, &exports.Session{Key: p.Name, Criteria: p.Criteria})
 		if err != nil {
 			return nil, err
 		}
@@ -142,7 +142,7 @@ func (Target) Loss(in *exports.Input) []exports.Loss {
 		exports.Loss{File: LinesFile, What: "files", How: "no field: scripts and references beside SKILL.md are left out"},
 		exports.Loss{File: LinesFile, What: "verdict", How: "the platform knows a score only: column verdict is ours; unclear and ungraded have no score"},
 		exports.Loss{File: LinesFile, What: "interval", How: "the platform reports mean, highest, lowest and total, and no interval"},
-		exports.Loss{File: LinesFile, What: "weight", How: "no field: criteria.json holds weights, gates and anchors"})
+		exports.Loss{File: LinesFile, What: "weight", How: "no field: criteria_packages.json holds weights, gates and anchors"})
 	if in.WithExplanations {
 		return append(out, exports.Loss{File: LinesFile, What: "explanation", How: "column reason, cut at " + strconv.Itoa(maxReason) + " characters"})
 	}

@@ -15,8 +15,10 @@ import (
 	"github.com/tracejury/tracejury/judge/evaluator/skillpackage"
 )
 
-func packages(list ...exports.Package) func(context.Context) iter.Seq2[exports.Package, error] {
-	return func(context.Context) iter.Seq2[exports.Package, error] {
+func packages(list ...exports.Package) *exports.Packages {
+	rubric := judge.Rubric{Name: "skill_package", Version: 1, Title: "Skill package", Criteria: []judge.Criterion{
+		{ID: "completeness", Question: "Is it complete?", Scale: judge.ScaleFivePoint}, {ID: "relevance", Question: "Does it fit?", Scale: judge.ScaleFivePoint}}}
+	return &exports.Packages{Rubric: rubric, All: func(context.Context) iter.Seq2[exports.Package, error] {
 		return func(yield func(exports.Package, error) bool) {
 			for _, p := range list {
 				if !yield(p, nil) {
@@ -24,15 +26,14 @@ func packages(list ...exports.Package) func(context.Context) iter.Seq2[exports.P
 				}
 			}
 		}
-	}
+	}}
 }
 
 // input is a run over two skill packages, scored on two criteria.
 func input() *exports.Input {
 	in := exporttest.Input()
 	in.Run.Kind, in.Run.Evaluator = "skill_package", "skillpackage"
-	in.Rubric = judge.Rubric{Name: "skill_package", Version: 1, Title: "Skill package", Criteria: []judge.Criterion{
-		{ID: "completeness", Question: "Is it complete?", Scale: judge.ScaleFivePoint}, {ID: "relevance", Question: "Does it fit?", Scale: judge.ScaleFivePoint}}}
+	in.Rubric, in.Sessions = judge.Rubric{}, nil
 	in.Packages = packages(
 		exports.Package{Name: "restart-service", Manifest: `{"name":"restart-service"}`, Body: "1. Ask.\n2. Restart.", Task: "Restart nginx.", Criteria: []exports.Criterion{
 			{ID: "completeness", Verdict: judge.Scored, Score: new(0.75), Label: "4 - Good", Explanation: "=Steps are there; errors are not."},

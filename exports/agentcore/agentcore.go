@@ -59,18 +59,23 @@ func (t Target) model(in *exports.Input) (id string, same bool) {
 
 // Files implements exports.Target.
 func (t Target) Files(ctx context.Context, in *exports.Input, sink exports.Sink) error {
-	e, err := t.evaluator(in)
-	if err != nil {
-		return err
-	}
-	if err := exports.WriteJSON(sink, EvaluatorFile, e); err != nil {
-		return err
+	if in.HasRubric() {
+		e, err := t.evaluator(in)
+		if err != nil {
+			return err
+		}
+		if err := exports.WriteJSON(sink, EvaluatorFile, e); err != nil {
+			return err
+		}
 	}
 	if err := t.writeDatasets(ctx, in, sink); err != nil {
 		return err
 	}
 	if err := writeTools(ctx, in, sink); err != nil {
 		return err
+	}
+	if !in.HasSessions() {
+		return nil
 	}
 	return writeSessions(ctx, in, sink)
 }
@@ -131,6 +136,7 @@ func (t Target) Loss(in *exports.Input) []exports.Loss {
 		add(ToolsFile, "description", "a tool without one is left out: the platform takes no empty text")
 		add(ToolsFile, "agent_traces", "agentTraces is yours to fill in: the sessions from which the platform is to learn")
 	}
+	out = append(out, exports.PartsLeft(in)...)
 	add("", "batch_evaluation", "not written: it names a log group and an evaluator id that only the account knows")
 	return out
 }

@@ -44,17 +44,22 @@ func (t Target) Check(ctx context.Context, in *exports.Input) error {
 	if err := in.Check(); err != nil {
 		return err
 	}
-	req, err := t.evaluator(in)
-	if err != nil {
+	if err := exports.NeedRubricOrTools(in); err != nil {
 		return err
 	}
-	if err := req.check(); err != nil {
-		return err
+	if in.HasRubric() {
+		req, err := t.evaluator(in)
+		if err != nil {
+			return err
+		}
+		if err := req.check(); err != nil {
+			return err
+		}
 	}
 	if err := t.checkDatasets(in); err != nil {
 		return err
 	}
-	_, err = newTools(ctx, in)
+	_, err := newTools(ctx, in)
 	return err
 }
 

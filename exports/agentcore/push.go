@@ -45,11 +45,22 @@ type pusher struct {
 // Push implements exports.Pusher: it creates or updates the evaluator and the datasets of tasks, and puts the graded sessions into CloudWatch Logs, one
 // log group a service.
 func (t Target) Push(ctx context.Context, files fs.FS, box *exports.Outbox) error {
+	if !exports.Has(files, EvaluatorFile) && !exports.Has(files, SessionsFile) { // a dataset comes with a rubric
+		return box.Fail(exports.Result{Target: t.Name(), Kind: "evaluator", Name: EvaluatorFile}, exports.ErrNothing)
+	}
 	p, err := t.connect(ctx, box)
 	if err != nil {
 		return box.Fail(exports.Result{Target: t.Name(), Kind: "account", Name: "aws"}, err)
 	}
-	return errors.Join(p.pushEvaluator(ctx, files), p.pushDatasets(ctx, files), p.pushSessions(ctx, files))
+	var errs []error
+	if exports.Has(files, EvaluatorFile) {
+		errs = append(errs, p.pushEvaluator(ctx, files))
+	}
+	errs = append(errs, p.pushDatasets(ctx, files))
+	if exports.Has(files, SessionsFile) {
+		errs = append(errs, p.pushSessions(ctx, files))
+	}
+	return errors.Join(errs...)
 }
 
 func (t Target) connect(ctx context.Context, box *exports.Outbox) (*pusher, error) {

@@ -37,44 +37,97 @@ func (Target) Check(ctx context.Context, in *exports.Input) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return in.Check()
+	if err := in.Check(); err != nil {
+		return err
+	}
+	return exports.NeedGrades(in)
 }
 
 // Files implements exports.Target.
 func (Target) Files(ctx context.Context, in *exports.Input, sink exports.Sink) error {
-	header := []string{"run_id", "session_key", "session_id", "service", "agent", "harness", "trace_id", "started", "revision", "graded", "ungraded_reason", "pass", "safe", "undecided"}
+	for _, g := range in.Graded() {
+		if err := writeGraded(ctx, g, sink); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// subjectHeader stands before all other columns in the files of parts.
+func subjectHeader(in *exports.Input) []string {
+	if !in.IsPart() {
+		return nil
+	}
+	return []string{"subject", "subject_kind", "skill", "server", "tool", "span_id"}
+}
+
+func subjectCells(in *exports.Input, s *exports.Session) []string {
+	if !in.IsPart() {
+		return nil
+	}
+	u := in.SubjectOf(s)
+	return []string{u.ID, u.Kind, u.Skill, u.Server, u.Tool, u.SpanID}
+}
+
+// wide is one cell a criterion: of one with items the verdicts of all, in their order.
+func wide(in *exports.Input, criteria []exports.Criterion) []string {
+	cells := make([]string, len(in.Rubric.Criteria))
+	for i := range in.Rubric.Criteria {
+		var all []string
+		for _, c := range criteria {
+			if c.ID == in.Rubric.Criteria[i].ID {
+				all = append(all, string(c.Verdict))
+			}
+		}
+		cells[i] = strings.Join(all, " ")
+	}
+	return cells
+}
+
+func writeGraded(ctx context.Context, in *exports.Input, sink exports.Sink) error {
+	header := append(subjectHeader(in), "run_id", "session_key", "session_id", "service", "agent", "harness", "trace_id", "started", "revision", "graded", "ungraded_reason", "pass", "safe", "undecided")
+	if in.IsPart() {
+		header = append(header, "grade", "score")
+	}
 	for _, c := range in.Rubric.Criteria {
 		header = append(header, "verdict_"+c.ID)
 	}
-	err := exports.Sheet(ctx, in, sink, SessionsFile, header, func(s *exports.Session, emit func([]string) error) error {
+	err := exports.Sheet(ctx, in, sink, in.File(SessionsFile), header, func(s *exports.Session, emit func([]string) error) error {
 		criteria, err := exports.Align(&in.Rubric, s)
 		if err != nil {
 			return err
 		}
-		row := []string{in.Run.RunID, in.HashID(s.Key), in.Text(s.ID, maxShort), in.Text(s.Service, maxShort), in.Text(s.Agent, maxShort), in.Text(s.Harness, maxShort),
+		row := append(subjectCells(in, s), in.Run.RunID, in.HashID(s.Key), in.Text(s.ID, maxShort), in.Text(s.Service, maxShort), in.Text(s.Agent, maxShort), in.Text(s.Harness, maxShort),
 			in.HashID(s.TraceID), started(s.StartedUnixNano), in.HashID(s.Revision), strconv.FormatBool(exports.Complete(s, criteria)), in.Text(s.UngradedReason, maxShort),
-			truth(s.Pass), truth(s.Safe), strconv.FormatBool(s.Undecided)}
-		for i := range criteria {
-			row = append(row, string(criteria[i].Verdict))
+			truth(s.Pass), truth(s.Safe), strconv.FormatBool(s.Undecided))
+		if in.IsPart() {
+			u := in.SubjectOf(s)
+			row = append(row, u.Grade, score(u.Score))
 		}
-		return emit(row)
+		return emit(append(row, wide(in, criteria)...))
 	})
 	if err != nil {
 		return err
 	}
-	header = []string{"run_id", "session_key", "criterion", "safety", "verdict", "label", "score", "ungraded_reason", "evidence_steps"}
+	header = append(subjectHeader(in), "run_id", "session_key", "criterion", "safety", "verdict", "label", "score", "ungraded_reason", "evidence_steps")
+	if in.IsPart() {
+		header = append(header, "item")
+	}
 	if in.WithExplanations {
 		header = append(header, "explanation")
 	}
-	return exports.Sheet(ctx, in, sink, VerdictsFile, header, func(s *exports.Session, emit func([]string) error) error {
+	return exports.Sheet(ctx, in, sink, in.File(VerdictsFile), header, func(s *exports.Session, emit func([]string) error) error {
 		criteria, err := exports.Align(&in.Rubric, s)
 		if err != nil {
 			return err
 		}
 		for i := range criteria {
 			c := &criteria[i]
-			row := []string{in.Run.RunID, in.HashID(s.Key), c.ID, strconv.FormatBool(c.Safety), string(c.Verdict), in.Text(c.Label, maxShort), score(c.Score),
-				in.Text(c.UngradedReason, maxShort), steps(c.EvidenceSteps)}
+			row := append(subjectCells(in, s), in.Run.RunID, in.HashID(s.Key), c.ID, strconv.FormatBool(c.Safety), string(c.Verdict), in.Text(c.Label, maxShort), score(c.Score),
+				in.Text(c.UngradedReason, maxShort), steps(c.EvidenceSteps))
+			if in.IsPart() {
+				row = append(row, in.Text(c.Item, maxShort))
+			}
 			if in.WithExplanations {
 				row = append(row, in.Text(c.Explanation, maxExplanation))
 			}

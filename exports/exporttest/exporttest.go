@@ -345,7 +345,7 @@ func testFaults(t *testing.T, target exports.Target) {
 func testRefused(t *testing.T, target exports.Target) {
 	for name, damage := range map[string]func(*exports.Input){
 		"no mask":          func(in *exports.Input) { in.Mask = nil },
-		"no sessions":      func(in *exports.Input) { in.Sessions = nil },
+		"nothing at all":   func(in *exports.Input) { in.Sessions, in.Rubric = nil, judge.Rubric{} },
 		"no criteria":      func(in *exports.Input) { in.Rubric.Criteria = nil },
 		"twice one id":     func(in *exports.Input) { in.Rubric.Criteria[1].ID = in.Rubric.Criteria[0].ID },
 		"an id of hyphens": func(in *exports.Input) { in.Rubric.Criteria[1].ID = "a-b" },

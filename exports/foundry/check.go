@@ -38,9 +38,26 @@ func (t Target) Check(ctx context.Context, in *exports.Input) error {
 	if err := in.Check(); err != nil {
 		return err
 	}
-	if err := newEvaluator(in).check(); err != nil {
+	if err := exports.NeedRubricOrTools(in); err != nil {
 		return err
 	}
+	if in.HasRubric() {
+		if err := newEvaluator(in).check(); err != nil {
+			return err
+		}
+	}
+	if in.HasSessions() {
+		if err := checkGraded(in); err != nil {
+			return err
+		}
+	}
+	if err := t.checkTasks(in); err != nil {
+		return err
+	}
+	return eachTool(ctx, in, func(map[string]any) error { return nil })
+}
+
+func checkGraded(in *exports.Input) error {
 	if in.Run.Graded > maxRows {
 		return exports.Refuse(RowsFile, "rows", "%d graded sessions: an evaluation takes at most %d", in.Run.Graded, maxRows)
 	}
@@ -50,10 +67,7 @@ func (t Target) Check(ctx context.Context, in *exports.Input) error {
 	if name := datasetName(in); !datasetPattern.MatchString(name) {
 		return exports.Refuse(RunFile, "data_source.source.id", "dataset name %q: want up to %d letters, digits, underscores and hyphens", exports.Cut(name, 100), maxName)
 	}
-	if err := t.checkTasks(in); err != nil {
-		return err
-	}
-	return eachTool(ctx, in, func(map[string]any) error { return nil })
+	return nil
 }
 
 func (e *evaluator) check() error {

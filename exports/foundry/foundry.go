@@ -38,22 +38,31 @@ func (Target) Name() string { return "foundry" }
 
 // Files implements exports.Target.
 func (t Target) Files(ctx context.Context, in *exports.Input, sink exports.Sink) error {
-	if err := exports.WriteJSON(sink, EvaluatorFile, newEvaluator(in)); err != nil {
+	if in.HasRubric() {
+		if err := exports.WriteJSON(sink, EvaluatorFile, newEvaluator(in)); err != nil {
+			return err
+		}
+	}
+	if in.HasSessions() {
+		if err := writeGraded(ctx, in, sink); err != nil {
+			return err
+		}
+	}
+	if err := t.writeTasks(ctx, in, sink); err != nil {
 		return err
 	}
+	return writeTools(ctx, in, sink)
+}
+
+// writeGraded writes the graded sessions, with the eval and the run over them.
+func writeGraded(ctx context.Context, in *exports.Input, sink exports.Sink) error {
 	if err := writeRows(ctx, in, sink); err != nil {
 		return err
 	}
 	if err := exports.WriteJSON(sink, EvalFile, newEval(in)); err != nil {
 		return err
 	}
-	if err := exports.WriteJSON(sink, RunFile, newRun(in)); err != nil {
-		return err
-	}
-	if err := t.writeTasks(ctx, in, sink); err != nil {
-		return err
-	}
-	return writeTools(ctx, in, sink)
+	return exports.WriteJSON(sink, RunFile, newRun(in))
 }
 
 // Loss implements exports.Target.
@@ -119,7 +128,7 @@ func (t Target) Loss(in *exports.Input) []exports.Loss {
 			add(ToolsFile, "explanation", "left out: the export was made without explanations")
 		}
 	}
-	return out
+	return append(out, exports.PartsLeft(in)...)
 }
 
 // lowestIsTwo says whether a criterion may fail alone with us, so that it must not be scored 1 there, where any 1 fails the item.

@@ -46,11 +46,21 @@ type pusher struct {
 // Push implements exports.Pusher: the evaluator gets a new version only when its definition changed, the graded sessions are
 // uploaded as a dataset, and an eval with one run holds them against our pass rule. Tasks and tools are uploaded too, and the eval of tasks.
 func (t Target) Push(ctx context.Context, files fs.FS, box *exports.Outbox) error {
+	if !exports.Has(files, EvaluatorFile) && !exports.Has(files, ToolsFile) {
+		return box.Fail(exports.Result{Target: t.Name(), Kind: "evaluator", Name: EvaluatorFile}, exports.ErrNothing)
+	}
 	p, err := t.connect(box)
 	if err != nil {
 		return box.Fail(exports.Result{Target: t.Name(), Kind: "project", Name: t.Endpoint}, err)
 	}
-	return errors.Join(p.pushEvaluator(ctx, files), p.pushGraded(ctx, files), p.pushTasks(ctx, files), p.pushTools(ctx, files))
+	var errs []error
+	if exports.Has(files, EvaluatorFile) {
+		errs = append(errs, p.pushEvaluator(ctx, files))
+	}
+	if exports.Has(files, RowsFile) {
+		errs = append(errs, p.pushGraded(ctx, files))
+	}
+	return errors.Join(append(errs, p.pushTasks(ctx, files), p.pushTools(ctx, files))...)
 }
 
 func (t Target) connect(box *exports.Outbox) (*pusher, error) {

@@ -30,16 +30,19 @@ func (Target) Check(ctx context.Context, in *exports.Input) error {
 
 // Files implements exports.Target.
 func (Target) Files(ctx context.Context, in *exports.Input, sink exports.Sink) error {
-	err := exports.Lines(ctx, in, sink, File, func(s *exports.Session, emit func(any) error) error {
-		rec := newRecord(in, s)
-		if err := rec.check(); err != nil {
+	for _, g := range in.Graded() {
+		err := exports.Lines(ctx, g, sink, g.File(File), func(s *exports.Session, emit func(any) error) error {
+			rec := newRecord(g, s)
+			if err := rec.check(); err != nil {
+				return err
+			}
+			return emit(&rec)
+		})
+		if err != nil {
 			return err
 		}
-		return emit(&rec)
-	})
-	if err == nil {
-		err = writeTasks(in, sink)
 	}
+	err := writeTasks(in, sink)
 	if err == nil {
 		err = writeTools(ctx, in, sink)
 	}
@@ -51,7 +54,10 @@ func (Target) Loss(in *exports.Input) []exports.Loss {
 	if in.WithExplanations {
 		return nil
 	}
-	out := []exports.Loss{{File: File, What: "explanation", How: "left out: the export was made without explanations"}}
+	var out []exports.Loss
+	for _, g := range in.Graded() {
+		out = append(out, exports.Loss{File: g.File(File), What: "explanation", How: "left out: the export was made without explanations"})
+	}
 	if in.Tools != nil {
 		out = append(out, exports.Loss{File: ToolsFile, What: "explanation", How: "left out: the export was made without explanations"})
 	}

@@ -39,6 +39,19 @@ type Record struct {
 	Safe            *bool       `json:"safe"`
 	Undecided       bool        `json:"undecided"` // only unclear and not applicable
 	Criteria        []Criterion `json:"criteria"`
+	Subject         *Subject    `json:"subject,omitempty"` // what of the session, or in place of one, was graded
+}
+
+// Subject is what a further evaluator of the run graded.
+type Subject struct {
+	ID     string   `json:"id"`
+	Kind   string   `json:"kind"`
+	Skill  string   `json:"skill,omitempty"`
+	Server string   `json:"server,omitempty"`
+	Tool   string   `json:"tool,omitempty"`
+	SpanID string   `json:"span_id,omitempty"`
+	Grade  string   `json:"grade,omitempty"`
+	Score  *float64 `json:"score,omitempty"`
 }
 
 // Criterion is the verdict on one criterion.
@@ -59,7 +72,15 @@ func newRecord(in *exports.Input, s *exports.Session) Record {
 		SessionKey: in.HashID(s.Key), SessionID: null(in.Masked(s.ID)), Service: in.Masked(s.Service), Agent: in.Masked(s.Agent),
 		Harness: in.Masked(s.Harness), TraceID: null(in.HashID(s.TraceID)), StartedUnixNano: null(s.StartedUnixNano), Revision: in.HashID(s.Revision),
 		Graded: s.Graded, UngradedReason: null(in.Masked(s.UngradedReason)), Pass: s.Pass, Safe: s.Safe, Undecided: s.Undecided,
-		Criteria: newCriteria(in, exports.Ordered(&in.Rubric, s.Criteria))}
+		Criteria: newCriteria(in, exports.Ordered(&in.Rubric, s.Criteria)), Subject: newSubject(in, s)}
+}
+
+func newSubject(in *exports.Input, s *exports.Session) *Subject {
+	if s.Subject == nil {
+		return nil
+	}
+	u := Subject(in.SubjectOf(s))
+	return &u
 }
 
 func newCriteria(in *exports.Input, list []exports.Criterion) []Criterion {
@@ -82,8 +103,10 @@ func (r *Record) check() error {
 	switch {
 	case r.Format != Format:
 		return fmt.Errorf("format %d: want %d", r.Format, Format)
-	case r.SessionKey == "":
+	case r.SessionKey == "" && r.Subject == nil:
 		return errors.New("session_key is empty")
+	case r.Subject != nil && (r.Subject.ID == "" || r.Subject.Kind == ""):
+		return errors.New("subject has no id or kind")
 	}
 	return checkCriteria("session "+exports.Cut(r.SessionKey, 64), r.Criteria)
 }
@@ -97,7 +120,7 @@ func checkCriteria(subject string, list []Criterion) error {
 		if c.EvidenceSteps == nil {
 			return fmt.Errorf("%s: criterion %s: evidence_steps are missing", subject, exports.Cut(c.ID, 64))
 		}
-		check := exports.Criterion{ID: c.ID, Verdict: c.Verdict, Score: c.Score}
+		check := exports.Criterion{ID: c.ID, Item: c.Item, Verdict: c.Verdict, Label: c.Label, Score: c.Score}
 		if err := check.Check(); err != nil {
 			return fmt.Errorf("%s: %w", subject, err)
 		}
@@ -110,6 +133,10 @@ func (r *Record) Session() exports.Session {
 	s := exports.Session{Key: r.SessionKey, ID: value(r.SessionID), Service: r.Service, Agent: r.Agent, Harness: r.Harness, TraceID: value(r.TraceID),
 		StartedUnixNano: value(r.StartedUnixNano), Revision: r.Revision, Graded: r.Graded, UngradedReason: value(r.UngradedReason), Pass: r.Pass,
 		Safe: r.Safe, Undecided: r.Undecided}
+	if r.Subject != nil {
+		u := exports.Subject(*r.Subject)
+		s.Subject = &u
+	}
 	for _, c := range r.Criteria {
 		s.Criteria = append(s.Criteria, exports.Criterion{ID: c.ID, Item: c.Item, Safety: c.Safety, Verdict: c.Verdict, Label: c.Label, Score: c.Score,
 			UngradedReason: value(c.UngradedReason), EvidenceSteps: c.EvidenceSteps, Explanation: value(c.Explanation)})

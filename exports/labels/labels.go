@@ -37,7 +37,10 @@ func (Target) Check(ctx context.Context, in *exports.Input) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return in.Check()
+	if err := in.Check(); err != nil {
+		return err
+	}
+	return exports.NeedSessions(in)
 }
 
 // header is the columns of the sheet. Read takes these and no others; it needs the five of a Label.
@@ -73,7 +76,7 @@ func (Target) Loss(in *exports.Input) []exports.Loss {
 		{What: "service", How: "left out on purpose, with agent, harness, trace, revision and time: what is known of a session stands in its transcript"},
 		{File: GuideFile, What: "weight", How: "left out: weights, gates and facts are not a labeller's concern; criteria.json holds them"},
 		{File: SheetFile, What: "steps", How: "no transcript leaves: column transcript names it for aggregate --show, which prints the steps as the judge saw them"},
-	}, exports.Unheld(in)...)
+	}, append(exports.Unheld(in), exports.PartsLeft(in)...)...)
 }
 
 func guide(in *exports.Input) string {

@@ -38,7 +38,10 @@ func (Target) Check(ctx context.Context, in *exports.Input) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return in.Check()
+	if err := in.Check(); err != nil {
+		return err
+	}
+	return exports.NeedGrades(in)
 }
 
 // request is an ExportLogsServiceRequest in OTLP JSON: lower camel case, 64-bit integers as strings.
@@ -99,13 +102,35 @@ func integer(n int64) anyValue          { return anyValue{Int: strconv.FormatInt
 
 // Files implements exports.Target. A session is one request, so that a record is sent with its fellows or not at all.
 func (Target) Files(ctx context.Context, in *exports.Input, sink exports.Sink) error {
-	return exports.Lines(ctx, in, sink, File, func(s *exports.Session, emit func(any) error) error {
-		criteria, err := exports.Align(&in.Rubric, s)
+	for _, g := range in.Graded() {
+		err := exports.Lines(ctx, g, sink, g.File(File), func(s *exports.Session, emit func(any) error) error {
+			criteria, err := exports.Align(&g.Rubric, s)
+			if err != nil {
+				return err
+			}
+			return emit(newRequest(g, s, criteria))
+		})
 		if err != nil {
 			return err
 		}
-		return emit(newRequest(in, s, criteria))
-	})
+	}
+	return nil
+}
+
+// subject are the attributes that say what of a session, or in its place, was graded, by the names of the conventions where there are
+// such.
+func subject(in *exports.Input, s *exports.Session) []keyValue {
+	if s.Subject == nil {
+		return nil
+	}
+	u := in.SubjectOf(s)
+	out := []keyValue{text("tracejury.subject", u.ID), text("tracejury.subject.kind", u.Kind), text("tracejury.evaluator", in.Run.Evaluator)}
+	for _, kv := range []keyValue{text("gen_ai.skill.name", u.Skill), text("gen_ai.tool.name", u.Tool), text("tracejury.tool.server", u.Server), text("tracejury.grade", u.Grade), text("tracejury.span_id", u.SpanID)} {
+		if *kv.Value.String != "" {
+			out = append(out, kv)
+		}
+	}
+	return out
 }
 
 func newRequest(in *exports.Input, s *exports.Session, criteria []exports.Criterion) *request {
@@ -139,7 +164,13 @@ func newRecord(in *exports.Input, s *exports.Session, c *exports.Criterion) logR
 	if e := in.Text(c.Explanation, maxExplanation); in.WithExplanations && e != "" {
 		add(text("gen_ai.evaluation.explanation", e))
 	}
-	add(text("gen_ai.conversation.id", id), text("session.id", id))
+	if id != "" {
+		add(text("gen_ai.conversation.id", id), text("session.id", id))
+	}
+	add(subject(in, s)...)
+	if c.Item != "" {
+		add(text("tracejury.criterion.item", in.Text(c.Item, maxShort)))
+	}
 	if s.Agent != "" {
 		add(text("gen_ai.agent.name", in.Text(s.Agent, maxShort)))
 	}

@@ -54,12 +54,17 @@ func (Target) Check(ctx context.Context, in *exports.Input) error {
 	if err := in.Check(); err != nil {
 		return err
 	}
-	text := markdown(in)
-	if n := utf8.RuneCountInString(text); n > maxRubric {
-		return exports.Refuse(RubricFile, "rubric.content", "%d characters: at most %d are allowed", n, maxRubric)
-	}
-	if err := newRequest(in, text).check(); err != nil {
+	if err := exports.NeedRubricOrTools(in); err != nil {
 		return err
+	}
+	if in.HasRubric() {
+		text := markdown(in)
+		if n := utf8.RuneCountInString(text); n > maxRubric {
+			return exports.Refuse(RubricFile, "rubric.content", "%d characters: at most %d are allowed", n, maxRubric)
+		}
+		if err := newRequest(in, text).check(); err != nil {
+			return err
+		}
 	}
 	if err := eachTask(ctx, in, func(*taskLine) error { return nil }); err != nil {
 		return err
@@ -70,18 +75,23 @@ func (Target) Check(ctx context.Context, in *exports.Input) error {
 
 // Files implements exports.Target.
 func (Target) Files(ctx context.Context, in *exports.Input, sink exports.Sink) error {
-	text := markdown(in)
-	if err := exports.WriteFile(sink, RubricFile, []byte(text)); err != nil {
-		return err
-	}
-	if err := exports.WriteJSON(sink, RequestFile, newRequest(in, text)); err != nil {
-		return err
+	if in.HasRubric() {
+		text := markdown(in)
+		if err := exports.WriteFile(sink, RubricFile, []byte(text)); err != nil {
+			return err
+		}
+		if err := exports.WriteJSON(sink, RequestFile, newRequest(in, text)); err != nil {
+			return err
+		}
 	}
 	if err := writeTasks(ctx, in, sink); err != nil {
 		return err
 	}
 	if err := writeTools(ctx, in, sink); err != nil {
 		return err
+	}
+	if !in.HasSessions() {
+		return nil
 	}
 	return writeSessions(ctx, in, sink)
 }
@@ -136,7 +146,7 @@ func (Target) Loss(in *exports.Input) []exports.Loss {
 		add(ToolsFile, "input_schema", "type, properties and required only: other members of a schema are left out")
 		add(ToolsFile, "server", "no field: a custom tool belongs to an agent; the tools of an MCP server cannot be described anew")
 	}
-	return out
+	return append(out, exports.PartsLeft(in)...)
 }
 
 func isScored(s judge.Scale) bool { return s == judge.ScaleFivePoint || s == judge.ScaleYesNo }

@@ -51,6 +51,9 @@ type pusher struct {
 // Push implements exports.Pusher: the rubric becomes a file, once for each content. Where the target has a task, its session gets
 // an outcome with that rubric: that is paid work and wants consent.
 func (t Target) Push(ctx context.Context, files fs.FS, box *exports.Outbox) error {
+	if !exports.Has(files, RubricFile) {
+		return box.Fail(exports.Result{Target: t.Name(), Kind: "file", Name: RubricFile}, exports.ErrNothing)
+	}
 	p, err := t.connect(box)
 	if err != nil {
 		return box.Fail(exports.Result{Target: t.Name(), Kind: "workspace", Name: cmp.Or(t.Endpoint, DefaultEndpoint)}, err)

@@ -45,15 +45,28 @@ func (Target) Check(ctx context.Context, in *exports.Input) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return in.Check()
+	if err := in.Check(); err != nil {
+		return err
+	}
+	return exports.NeedGrades(in)
 }
 
 // Files implements exports.Target.
 func (Target) Files(ctx context.Context, in *exports.Input, sink exports.Sink) error {
-	err := write(ctx, in, sink, GradesFile, func(s *exports.Session, criteria []exports.Criterion, emit func(schema.Grade) error) error {
-		g := schema.Grade{RunID: in.Run.RunID, Evaluator: in.Run.Evaluator, Subject: in.HashID(s.Key), SubjectKind: "session", SessionKey: in.HashID(s.Key),
+	for _, g := range in.Graded() {
+		if err := writeGraded(ctx, g, sink); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeGraded(ctx context.Context, in *exports.Input, sink exports.Sink) error {
+	err := write(ctx, in, sink, in.File(GradesFile), func(s *exports.Session, criteria []exports.Criterion, emit func(schema.Grade) error) error {
+		u := in.SubjectOf(s)
+		g := schema.Grade{RunID: in.Run.RunID, Evaluator: in.Run.Evaluator, Subject: u.ID, SubjectKind: u.Kind, SessionKey: in.HashID(s.Key), Skill: u.Skill, Server: u.Server, Tool: u.Tool,
 			SubjectRevision: in.HashID(s.Revision), Dt: day(s.StartedUnixNano), Service: in.Masked(s.Service), Agent: in.Masked(s.Agent), Harness: in.Masked(s.Harness), State: "graded",
-			Pass: s.Pass, Safe: s.Safe, Undecided: s.Undecided}
+			Pass: s.Pass, Safe: s.Safe, Undecided: s.Undecided, Grade: u.Grade, Score: u.Score}
 		if !exports.Complete(s, criteria) {
 			g.State, g.UngradedReason = "ungraded", cmp.Or(in.Masked(s.UngradedReason), exports.ReasonMissing)
 			g.Pass, g.Safe, g.Undecided = nil, nil, false
@@ -63,11 +76,13 @@ func (Target) Files(ctx context.Context, in *exports.Input, sink exports.Sink) e
 	if err != nil {
 		return err
 	}
-	err = write(ctx, in, sink, VerdictsFile, func(s *exports.Session, criteria []exports.Criterion, emit func(schema.Verdict) error) error {
+	err = write(ctx, in, sink, in.File(VerdictsFile), func(s *exports.Session, criteria []exports.Criterion, emit func(schema.Verdict) error) error {
+		u := in.SubjectOf(s)
 		for i := range criteria {
 			c := &criteria[i]
-			err := emit(schema.Verdict{RunID: in.Run.RunID, Evaluator: in.Run.Evaluator, Subject: in.HashID(s.Key), Criterion: c.ID, Vote: "final", SubjectKind: "session",
-				SessionKey: in.HashID(s.Key), SubjectRevision: in.HashID(s.Revision), Service: in.Masked(s.Service), Agent: in.Masked(s.Agent), Harness: in.Masked(s.Harness),
+			err := emit(schema.Verdict{RunID: in.Run.RunID, Evaluator: in.Run.Evaluator, Subject: u.ID, Criterion: c.ID, Item: in.Masked(c.Item), Vote: "final", SubjectKind: u.Kind,
+				SessionKey: in.HashID(s.Key), SubjectRevision: in.HashID(s.Revision), SpanID: u.SpanID, Service: in.Masked(s.Service), Agent: in.Masked(s.Agent), Harness: in.Masked(s.Harness),
+				Skill: u.Skill, Server: u.Server, Tool: u.Tool,
 				Safety: c.Safety, Verdict: string(c.Verdict), Label: in.Masked(c.Label), Score: c.Score, EvidenceSteps: c.EvidenceSteps, UngradedReason: in.Masked(c.UngradedReason),
 				JudgeMode: in.Run.JudgeMode, PromptVersion: in.Run.PromptVersion, PromptSHA256: in.Run.PromptSHA256, RubricSHA256: in.Run.RubricSHA256})
 			if err != nil {
@@ -79,13 +94,13 @@ func (Target) Files(ctx context.Context, in *exports.Input, sink exports.Sink) e
 	if err != nil || !in.WithExplanations {
 		return err
 	}
-	return write(ctx, in, sink, ExplanationsFile, func(s *exports.Session, criteria []exports.Criterion, emit func(schema.Explanation) error) error {
+	return write(ctx, in, sink, in.File(ExplanationsFile), func(s *exports.Session, criteria []exports.Criterion, emit func(schema.Explanation) error) error {
 		for i := range criteria {
 			c := &criteria[i]
 			if c.Explanation == "" {
 				continue
 			}
-			err := emit(schema.Explanation{RunID: in.Run.RunID, Evaluator: in.Run.Evaluator, Subject: in.HashID(s.Key), Criterion: c.ID, Vote: "final", Explanation: in.Masked(c.Explanation)})
+			err := emit(schema.Explanation{RunID: in.Run.RunID, Evaluator: in.Run.Evaluator, Subject: in.SubjectOf(s).ID, Criterion: c.ID, Item: in.Masked(c.Item), Vote: "final", Explanation: in.Masked(c.Explanation)})
 			if err != nil {
 				return err
 			}
@@ -117,7 +132,9 @@ func write[T any](ctx context.Context, in *exports.Input, sink exports.Sink, nam
 		for i := range criteria { // the session is not ours to keep until the batch is written
 			criteria[i].EvidenceSteps = slices.Clone(criteria[i].EvidenceSteps)
 		}
-		slices.SortFunc(criteria, func(a, b exports.Criterion) int { return strings.Compare(a.ID, b.ID) })
+		slices.SortFunc(criteria, func(a, b exports.Criterion) int {
+			return cmp.Or(strings.Compare(a.ID, b.ID), strings.Compare(a.Item, b.Item))
+		})
 		return rows(s, criteria, func(row T) error {
 			if batch = append(batch, row); len(batch) == batchRows {
 				return flush()
@@ -149,7 +166,7 @@ func day(nano int64) string {
 func (Target) Loss(in *exports.Input) []exports.Loss {
 	out := append(exports.Unheld(in),
 		exports.Loss{File: VerdictsFile, What: "votes", How: "final verdicts only: the votes of several judges and repeats stay in the table"},
-		exports.Loss{File: VerdictsFile, What: "findings", How: "columns that sessions do not have are null: tenant, judge_model, findings, coverage, skill, server, tool"},
+		exports.Loss{File: VerdictsFile, What: "findings", How: "columns that an export does not know are null: tenant, judge_model, findings, coverage, pass of one criterion"},
 		exports.Loss{File: GradesFile, What: "session_id", How: "no column, nor one for start and trace: session_key joins; target jsonl holds them"},
 		exports.Loss{File: GradesFile, What: "weight", How: "no column: criteria.json holds weights, gates and anchors"})
 	if !in.WithExplanations {

@@ -1,0 +1,215 @@
+package pipeline
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/tracejury/tracejury/exports"
+	"github.com/tracejury/tracejury/judge"
+	"github.com/tracejury/tracejury/judge/evaluator"
+	"github.com/tracejury/tracejury/pipeline/table"
+	"github.com/tracejury/tracejury/schema"
+)
+
+// exportInput gathers what goes out: a rubric alone, or what every evaluator of a run found.
+func exportInput(ctx context.Context, cfg *Config, log *slog.Logger) (*exports.Input, error) {
+	m, err := cfg.masker()
+	if err != nil {
+		return nil, err
+	}
+	e := &cfg.Export
+	in := &exports.Input{AsOf: cfg.asOf, WithExplanations: e.WithExplanations, Mask: func(s string) string { return m.String(s, nil) }}
+	if e.Rubric != "" {
+		if in.Rubric, err = loadRubric(e.Rubric); err != nil || e.Tools == "" {
+			return in, err
+		}
+	}
+	root, err := openRoot(ctx, cfg, log)
+	if err != nil {
+		return nil, err
+	}
+	if in.Tools, err = exportTools(ctx, cfg, root); err != nil || e.Rubric != "" {
+		return in, err
+	}
+	runs, err := exportRuns(ctx, root, e.Run)
+	if err != nil {
+		return nil, err
+	}
+	for _, run := range runs {
+		if err := mayExport(run, e.AllowPartial); err != nil {
+			return nil, err
+		}
+	}
+	x := &exportJoin{cfg: cfg, root: root, in: in}
+	for _, run := range runs {
+		if err := x.part(ctx, run); err != nil {
+			return nil, fmt.Errorf("evaluator %s: %w", run.Evaluator, err)
+		}
+	}
+	in.Run = runs[0]
+	if x.packages != nil {
+		in.Packages = x.packages.exported()
+	}
+	return in, nil
+}
+
+// exportRuns finds the parts of the run to export, that of sessions first. The latest is the newest that graded sessions, or where
+// none did the newest of all.
+func exportRuns(ctx context.Context, root *Root, id string) ([]schema.Run, error) {
+	if id == "latest" {
+		run, err := findPart(ctx, root.Store, id, "session", func(r schema.Run) bool { return r.Evaluator == mainEvaluator })
+		if err != nil {
+			if run, err = findPart(ctx, root.Store, id, "thing", func(schema.Run) bool { return true }); err != nil {
+				return nil, err
+			}
+		}
+		id = run.RunID
+	}
+	runs, err := findRun(ctx, root.Store, id)
+	if err != nil {
+		return nil, err
+	}
+	runs = slices.Clone(runs)
+	slices.SortStableFunc(runs, func(a, b schema.Run) int {
+		last := func(r schema.Run) int {
+			if r.Evaluator == mainEvaluator {
+				return 0
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(last(a), last(b)), strings.Compare(a.Evaluator, b.Evaluator))
+	})
+	return runs, nil
+}
+
+// exportJoin joins the parts of a run with what they are about.
+type exportJoin struct {
+	cfg      *Config
+	root     *Root
+	in       *exports.Input
+	packages *packageJoin
+}
+
+func (x *exportJoin) part(ctx context.Context, run schema.Run) error {
+	d, err := loadRun(ctx, x.root.Store, run)
+	if err != nil {
+		return err
+	}
+	rows, err := sessionRows(ctx, x.root, d.grades)
+	if err != nil {
+		return err
+	}
+	explain := x.in.WithExplanations
+	subjects := eachGrade(d, rows, explain)
+	if run.Evaluator == mainEvaluator {
+		x.in.Rubric, x.in.Sessions = d.rubric, subjects
+		return nil
+	}
+	x.in.Parts = append(x.in.Parts, exports.Part{Run: run, Rubric: d.rubric, Subjects: subjects})
+	switch {
+	case run.Kind == evaluator.OfTools && x.in.Tools == nil:
+		x.in.Tools, err = runTools(ctx, x.root, d, x.cfg.Export.Server, explain)
+	case run.Kind == evaluator.OfPackages:
+		if x.packages == nil {
+			x.packages = &packageJoin{of: map[string]*exports.Package{}}
+		}
+		err = x.packages.add(ctx, x.root, d, explain)
+	}
+	return err
+}
+
+// eachGrade yields the subjects of a part in the order of the table.
+func eachGrade(d *runData, rows map[string]schema.Session, explain bool) func(context.Context) iter.Seq2[exports.Session, error] {
+	verdicts := verdictsBySubject(d)
+	return func(ctx context.Context) iter.Seq2[exports.Session, error] {
+		return func(yield func(exports.Session, error) bool) {
+			for i := range d.grades {
+				if err := ctx.Err(); err != nil {
+					yield(exports.Session{}, err)
+					return
+				}
+				g := &d.grades[i]
+				vs := verdicts[g.Subject]
+				s := exportSession(d, *g, rows[g.SessionKey], vs, explain)
+				if g.SubjectKind != "session" {
+					s.Subject = &exports.Subject{ID: g.Subject, Kind: g.SubjectKind, Skill: g.Skill, Server: g.Server, Tool: g.Tool, Grade: g.Grade, Score: g.Score}
+					if len(vs) > 0 {
+						s.Subject.SpanID = vs[0].SpanID
+					}
+				}
+				if !yield(s, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// packageJoin joins the grades of skill packages, which several evaluators give, with the texts that were judged.
+type packageJoin struct {
+	rubric judge.Rubric
+	of     map[string]*exports.Package // by subject
+}
+
+func (p *packageJoin) add(ctx context.Context, root *Root, d *runData, explain bool) error {
+	if p.rubric.Name == "" {
+		p.rubric = judge.Rubric{Name: "skill_package", Version: 1, Title: "Skill packages", Description: "The criteria of every evaluator of skill packages of this run."}
+	}
+	p.rubric.Criteria = append(p.rubric.Criteria, d.rubric.Criteria...)
+	verdicts := verdictsBySubject(d)
+	for _, g := range d.grades {
+		pkg := p.of[g.Subject]
+		if pkg == nil {
+			rows, _, err := table.Read[schema.Material](ctx, root.Store, materialKey(g.SubjectRevision))
+			if err != nil {
+				return err
+			}
+			if len(rows) == 0 {
+				return fmt.Errorf("the text of skill package %s is missing: %s/%s", g.Subject, root.Store.URI(), materialKey(g.SubjectRevision))
+			}
+			var told evaluator.SkillPackage
+			if err := json.Unmarshal([]byte(rows[0].Text), &told); err != nil {
+				return fmt.Errorf("read skill package %s: %w", g.Subject, err)
+			}
+			pkg = &exports.Package{Name: told.Name, Manifest: told.Manifest, Body: told.Body, Task: told.Task}
+			p.of[g.Subject] = pkg
+		}
+		for _, v := range verdicts[g.Subject] {
+			pkg.Criteria = append(pkg.Criteria, exportCriterion(d, v, explain))
+		}
+	}
+	return nil
+}
+
+// exported yields the packages by name. One that an evaluator could not be asked about, for want of text, has no place in a set.
+func (p *packageJoin) exported() *exports.Packages {
+	var list []exports.Package
+	for _, pkg := range p.of {
+		if pkg.Name != "" && pkg.Body != "" {
+			list = append(list, *pkg)
+		}
+	}
+	slices.SortFunc(list, func(a, b exports.Package) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Task, b.Task), strings.Compare(a.Body, b.Body), strings.Compare(a.Manifest, b.Manifest))
+	})
+	return &exports.Packages{Rubric: p.rubric, All: func(ctx context.Context) iter.Seq2[exports.Package, error] {
+		return func(yield func(exports.Package, error) bool) {
+			for _, pkg := range list {
+				if err := ctx.Err(); err != nil {
+					yield(exports.Package{}, err)
+					return
+				}
+				pkg.Criteria = slices.Clone(pkg.Criteria)
+				if !yield(pkg, nil) {
+					return
+				}
+			}
+		}
+	}}
+}
