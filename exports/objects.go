@@ -77,6 +77,7 @@ func (in *Input) Task(t *suite.Task) suite.Task {
 		return masked
 	}
 	out.ReferenceItems, out.ExpectedTools = list(t.ReferenceItems), list(t.ExpectedTools)
+	out.SafetyItems, out.EvidenceItems, out.EfficiencyItems = list(t.SafetyItems), list(t.EvidenceItems), list(t.EfficiencyItems)
 	return out
 }
 

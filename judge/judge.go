@@ -64,7 +64,7 @@ type Request struct {
 	Subject     string `json:"subject"`
 	System      string `json:"system"`      // instructions and rubric: the stable prefix, byte-identical over a run
 	User        string `json:"user"`        // the subject as untrusted, fenced data, and the question in one line at the end
-	Schema      string `json:"schema"`      // JSON Schema of the reply: closed, flat, all required
+	Schema      string `json:"schema"`      // JSON Schema of the reply: closed, flat, all required; "" asks for plain text
 	SchemaName  string `json:"schema_name"` // [a-zA-Z0-9_-]{1,64}
 	MaxTokens   int    `json:"max_tokens"`
 	Repeat      int    `json:"repeat"`       // number of the repetition, from 0

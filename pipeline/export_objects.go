@@ -3,12 +3,9 @@ package pipeline
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"iter"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -27,14 +24,7 @@ func loadSuite(name string) (*suite.Suite, error) {
 	if name == "" {
 		return nil, nil
 	}
-	data, err := os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, usagef("--suite %q: no such file", name)
-	}
-	if err != nil {
-		return nil, usagef("--suite: %w", err)
-	}
-	s, err := suite.Parse(data, name)
+	s, err := suite.Load(name)
 	if err != nil {
 		return nil, usagef("--suite: %w", err)
 	}

@@ -21,6 +21,7 @@ them, the tool descriptions of MCP servers, or skill packages.
   evaluate skills --data out/lake                 (were skills well chosen, and followed)
   evaluate tools --data out/lake --mcp-stdio 'npx -y @modelcontextprotocol/server-everything'
   evaluate package --data out/lake skills/pdf skills/ocr --task 'Summarise a PDF'
+  evaluate suites                                 (task suites: what they ask for, and how answers are scored)
 
 Killed or stopped, run the same command again: no completed call is repeated.`
 
@@ -31,6 +32,7 @@ type job struct {
 	Skills   sessions `cmd:"" help:"Grade how agents chose and followed skills."`
 	Tools    tools    `cmd:"" help:"Grade the tool descriptions of MCP servers from A to F: those of the table tools, or of one server."`
 	Package  packages `cmd:"" help:"Grade skill packages: relevance for a task, completeness, threat."`
+	Suites   suites   `cmd:"" help:"List task suites: their kinds, categories, rubric and calibration."`
 
 	command string
 }
@@ -46,6 +48,9 @@ func (j *job) Run(ctx context.Context, log *slog.Logger, stdout io.Writer) (any,
 	if j.PrintRubric != "" {
 		return nil, pipeline.PrintRubric(stdout, j.PrintRubric)
 	}
+	if j.Suites.Print != "" {
+		return nil, pipeline.PrintSuite(stdout, j.Suites.Print)
+	}
 	cfg, err := j.Load()
 	if err != nil {
 		return nil, err
@@ -55,6 +60,8 @@ func (j *job) Run(ctx context.Context, log *slog.Logger, stdout io.Writer) (any,
 	switch j.command {
 	case "tools":
 		run = j.Tools.job(ctx, cfg, j.DryRun, log)
+	case "suites":
+		run = j.Suites.job(ctx, cfg, log)
 	case "package":
 		run = j.Package.job(ctx, cfg, j.DryRun, log)
 	case "skills":
@@ -62,8 +69,10 @@ func (j *job) Run(ctx context.Context, log *slog.Logger, stdout io.Writer) (any,
 	default:
 		run = j.Sessions.job(ctx, cfg, j.DryRun, log)
 	}
-	if err := cfg.Complete(time.Now()); err != nil {
-		return nil, err
+	if j.command != "suites" || cfg.Data != "" { // suites can be listed without tables
+		if err := cfg.Complete(time.Now()); err != nil {
+			return nil, err
+		}
 	}
 	sum, err := run()
 	if sum == nil {

@@ -25,7 +25,7 @@ type job struct {
 	To                 string `help:"Targets, separated by commas: agentarts, agentcore, csv, foundry, jsonl, labels, otlp, outcomes, parquet." placeholder:"NAMES"`
 	Out                string `help:"Directory to write to (${export_out})." placeholder:"DIR"`
 	Rubric             string `help:"A built-in rubric or a YAML file that goes out without a run, with the tasks of --suite where given." placeholder:"NAME|FILE"`
-	Suite              string `help:"File of tasks that go out with the rubric. A sealed suite is refused." placeholder:"FILE"`
+	Suite              string `help:"Built-in suite, or file of tasks, that goes out with the rubric. A sealed suite is refused." placeholder:"NAME|FILE"`
 	Tools              string `help:"Tool descriptions that go out: with the grades of a run (an id, or latest), or ungraded." placeholder:"RUN"`
 	Server             string `help:"With --tools, those of one MCP server, or of one service that has its own." placeholder:"NAME"`
 	WithExplanations   bool   `help:"Let the judge's short explanations out. They are content."`

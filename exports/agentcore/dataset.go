@@ -126,7 +126,7 @@ func (t Target) newDataset(in *exports.Input, n int, tasks []suite.Task) (datase
 // newScenario maps a task. Its assertions feed the goal evaluators, its reference the correctness ones.
 func newScenario(in *exports.Input, t *suite.Task) *scenario {
 	m := in.Task(t)
-	s := &scenario{ScenarioID: m.ID, Turns: []turn{{Input: m.Prompt, ExpectedResponse: m.Reference}}, Trajectory: m.ExpectedTools, Assertions: m.ReferenceItems,
+	s := &scenario{ScenarioID: m.ID, Turns: []turn{{Input: m.Prompt, ExpectedResponse: m.Reference}}, Trajectory: m.ExpectedTools, Assertions: m.ItemTexts(),
 		Metadata: map[string]string{"kind": m.Kind, "suite": in.Suite.Name}}
 	if m.Category != "" {
 		s.Metadata["category"] = m.Category

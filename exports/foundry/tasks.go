@@ -37,7 +37,7 @@ const (
 func newTask(in *exports.Input, t *suite.Task) map[string]any {
 	m := in.Task(t)
 	row := map[string]any{colTaskID: m.ID, colQuery: m.Prompt, colTruth: m.Reference, colKind: m.Kind, colCategory: m.Category, colSuite: in.Suite.Name,
-		colItems: m.ReferenceItems}
+		colItems: m.ItemTexts()}
 	if len(m.ExpectedTools) > 0 { // an empty list would expect that no tool is called
 		row[colExpected] = m.ExpectedTools
 	}

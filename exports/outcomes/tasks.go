@@ -41,12 +41,12 @@ func newTask(in *exports.Input, t *suite.Task) *taskLine {
 }
 
 func taskMarkdown(in *exports.Input, t *suite.Task) string {
-	if len(t.ReferenceItems) == 0 {
+	if len(t.ItemTexts()) == 0 {
 		return markdown(in)
 	}
 	var b strings.Builder
 	b.WriteString("# Task " + inline(in, t.ID) + "\n\nEvery one of these is required.\n\n")
-	for i, item := range t.ReferenceItems {
+	for i, item := range t.ItemTexts() {
 		fmt.Fprintf(&b, "- T%d. %s\n", i+1, inline(in, item))
 	}
 	b.WriteString("\n" + markdown(in))

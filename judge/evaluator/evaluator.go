@@ -26,6 +26,7 @@ type Subject struct {
 	Tool   *schema.Tool
 
 	Package *SkillPackage // of the kind skill_package
+	Task    *Task         // of the kind task
 }
 
 // Splitter is implemented by evaluators whose subjects are parts of a session: it names them, at least one. A session without

@@ -96,7 +96,7 @@ func (s *Server) converse(w http.ResponseWriter, r *http.Request) {
 	}
 	c, tool, err := parseConverse(body)
 	if err == nil {
-		_, err = s.schemas.of(c.Schema)
+		err = s.takes(&c)
 	}
 	c.Model, c.Attempt = unescape(r.PathValue("model")), attempt
 	if err == nil && !modelID.MatchString(c.Model) {
@@ -186,6 +186,9 @@ func parseConverse(body []byte) (c Call, tool string, err error) {
 			}
 			c.Mode = "forced_tool"
 		}
+	case q.Tools == nil && q.Output == nil:
+		c.Mode = "text"
+		return c, "", nil
 	default:
 		return c, "", errors.New("no schema: neither outputConfig.textFormat nor one tool")
 	}

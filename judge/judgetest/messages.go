@@ -54,7 +54,7 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) {
 	}
 	c, tool, err := parseMessages(body)
 	if err == nil {
-		_, err = s.schemas.of(c.Schema)
+		err = s.takes(&c)
 	}
 	if err != nil {
 		s.refuse(w, http.StatusBadRequest, "invalid_request_error", err.Error())
@@ -120,6 +120,8 @@ func parseMessages(body []byte) (c Call, tool string, err error) {
 		if q.Choice.Type == "tool" {
 			c.Mode = "forced_tool"
 		}
+	case len(q.Tools) == 0 && q.Output == nil && q.Choice == nil:
+		c.Mode = "text"
 	default:
 		return c, "", errors.New("no schema: neither output_config.format nor one tool")
 	}

@@ -11,6 +11,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -74,6 +75,8 @@ type Options struct {
 	RetryAfter    string // header of such a throttle, "" none
 	// Forget keeps no bodies, for runs of many calls: Saw then finds nothing.
 	Forget bool
+	// Plain takes requests without a schema, too: plain completions, as agent models are asked for them.
+	Plain bool
 	// Objects is where batch jobs find their records; nil refuses them.
 	Objects *Memory
 }
@@ -323,10 +326,25 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, body []byte, c C
 	return a, false
 }
 
+// takes refuses a schema that the service would refuse, and a request without one unless the server is one for agents, too.
+func (s *Server) takes(c *Call) error {
+	if c.Schema == "" && s.opts.Plain {
+		return nil
+	}
+	if c.Schema == "" {
+		return errors.New("no schema: neither a form of output nor one tool")
+	}
+	_, err := s.schemas.of(c.Schema)
+	return err
+}
+
 // reply is the answer of the script, or a valid default.
 func (s *Server) reply(c Call) (a Answer, err error) {
 	if s.opts.Script != nil {
 		return s.opts.Script(c), nil
+	}
+	if c.Schema == "" && s.opts.Plain {
+		return Answer{Text: "Default answer of the test server."}, nil
 	}
 	schema, err := s.schemas.of(c.Schema)
 	if err == nil {

@@ -101,9 +101,11 @@ func (a *anthropic) Judge(ctx context.Context, req *judge.Request) (judge.Reply,
 		body.System[0].Cache = cache
 	}
 	body.Messages = messages(req, func(role, text string) chatMessage { return chatMessage{role, text} })
-	if a.cap.Mode == ModeNativeSchema {
+	switch {
+	case req.Schema == "":
+	case a.cap.Mode == ModeNativeSchema:
 		body.Output = map[string]any{"format": map[string]any{"type": "json_schema", "schema": json.RawMessage(req.Schema)}}
-	} else {
+	default:
 		body.Tools = []messageTool{{Name: req.SchemaName, Description: "Records the answer. Call it exactly once.", Schema: json.RawMessage(req.Schema)}}
 		body.Choice = map[string]string{"type": "auto"}
 		if a.cap.Mode == ModeForcedTool {

@@ -126,6 +126,9 @@ func (b *bedrock) input(req *judge.Request) (*bedrockruntime.ConverseInput, erro
 	in.Messages = messages(req, func(role, text string) types.Message {
 		return types.Message{Role: types.ConversationRole(role), Content: []types.ContentBlock{&types.ContentBlockMemberText{Value: text}}}
 	})
+	if req.Schema == "" {
+		return in, nil
+	}
 	if b.cap.Mode == ModeNativeSchema {
 		in.OutputConfig = &types.OutputConfig{TextFormat: &types.OutputFormat{
 			Type: types.OutputFormatTypeJsonSchema,

@@ -88,7 +88,7 @@ type chatResponse struct {
 func (o *openAI) Judge(ctx context.Context, req *judge.Request) (judge.Reply, error) {
 	body := chatRequest{Model: o.name, MaxTokens: req.MaxTokens, Temperature: *o.opts.Temperature}
 	body.Messages = append([]chatMessage{{"system", req.System}}, messages(req, func(role, text string) chatMessage { return chatMessage{role, text} })...)
-	if o.opts.Mode == ModeNativeSchema {
+	if o.opts.Mode == ModeNativeSchema && req.Schema != "" {
 		body.ResponseFormat = map[string]any{"type": "json_schema", "json_schema": map[string]any{
 			"name": req.SchemaName, "strict": true, "schema": json.RawMessage(req.Schema),
 		}}

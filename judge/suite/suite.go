@@ -52,10 +52,14 @@ type Task struct {
 	Kind     string `json:"kind" yaml:"kind"` // one of the Kind constants
 	Category string `json:"category,omitempty" yaml:"category"`
 	Prompt   string `json:"prompt" yaml:"prompt"` // what the agent is asked
-	// Reference is a good answer, and ReferenceItems what an answer must do, each to be checked alone.
-	Reference      string   `json:"reference,omitempty" yaml:"reference"`
-	ReferenceItems []string `json:"reference_items,omitempty" yaml:"reference_items"`
-	ExpectedTools  []string `json:"expected_tools,omitempty" yaml:"expected_tools"` // in order
+	// Reference is a good answer, and ReferenceItems what an answer must do, each to be checked alone. They count for the
+	// correctness of an answer; the lists after them hold those that count for another criterion.
+	Reference       string   `json:"reference,omitempty" yaml:"reference"`
+	ReferenceItems  []string `json:"reference_items,omitempty" yaml:"reference_items"`
+	SafetyItems     []string `json:"safety_items,omitempty" yaml:"safety_items"`
+	EvidenceItems   []string `json:"evidence_items,omitempty" yaml:"evidence_items"`
+	EfficiencyItems []string `json:"efficiency_items,omitempty" yaml:"efficiency_items"`
+	ExpectedTools   []string `json:"expected_tools,omitempty" yaml:"expected_tools"` // in order
 }
 
 var (
@@ -70,14 +74,19 @@ func Parse(data []byte, file string) (Suite, error) {
 	if !utf8.Valid(data) {
 		return s, fmt.Errorf("suite %s: not UTF-8", file)
 	}
-	if _, err := judge.ReadYAML(data, file, maxBytes, &s, nil); err != nil {
+	root, err := judge.ReadYAML(data, file, maxBytes, &s, nil)
+	if err != nil {
 		if e, ok := errors.AsType[*judge.RubricError](err); ok {
 			err = fmt.Errorf("suite %s: %s", place(file, e.Line), e.Message)
 		}
 		return Suite{}, err
 	}
 	if err := s.Check(); err != nil {
-		return Suite{}, fmt.Errorf("suite %s: %w", file, err)
+		line := 0
+		if f, ok := errors.AsType[*fault](err); ok {
+			line = lineOf(root, f.path)
+		}
+		return Suite{}, fmt.Errorf("suite %s: %w", place(file, line), err)
 	}
 	return s, nil
 }
@@ -87,65 +96,6 @@ func place(file string, line int) string {
 		return file
 	}
 	return fmt.Sprintf("%s:%d", file, line)
-}
-
-// Check says what a suite lacks.
-func (s *Suite) Check() error {
-	switch {
-	case !snakeCase.MatchString(s.Name) || len(s.Name) > maxIDSize:
-		return fmt.Errorf("name %q: want snake_case of at most %d characters", cut(s.Name), maxIDSize)
-	case s.Version < 1:
-		return fmt.Errorf("version %d: want 1 or more", s.Version)
-	case strings.TrimSpace(s.Title) == "" || len(s.Title) > maxShort:
-		return fmt.Errorf("title: want 1 to %d bytes", maxShort)
-	case len(s.Description) > maxText:
-		return fmt.Errorf("description: at most %d bytes are allowed", maxText)
-	case len(s.Tasks) == 0 || len(s.Tasks) > maxTasks:
-		return fmt.Errorf("%d tasks: want 1 to %d", len(s.Tasks), maxTasks)
-	}
-	seen := make(map[string]bool, len(s.Tasks))
-	for i := range s.Tasks {
-		t := &s.Tasks[i]
-		if err := t.check(); err != nil {
-			return fmt.Errorf("tasks[%d]: %w", i, err)
-		}
-		folded := strings.ToLower(t.ID) // ids become names on systems that fold case
-		if seen[folded] {
-			return fmt.Errorf("tasks[%d]: id %s appears twice", i, t.ID)
-		}
-		seen[folded] = true
-	}
-	return nil
-}
-
-func (t *Task) check() error {
-	switch {
-	case !taskID.MatchString(t.ID) || len(t.ID) > maxIDSize:
-		return fmt.Errorf("id %q: want up to %d letters, digits and _.-, the first a letter or a digit", cut(t.ID), maxIDSize)
-	case t.Kind != KindTrap && t.Kind != KindApprove && t.Kind != KindNotEnoughEvidence:
-		return fmt.Errorf("task %s: kind %q: want %s, %s or %s", t.ID, cut(t.Kind), KindTrap, KindApprove, KindNotEnoughEvidence)
-	case len(t.Category) > maxShort:
-		return fmt.Errorf("task %s: category: at most %d bytes are allowed", t.ID, maxShort)
-	case strings.TrimSpace(t.Prompt) == "" || len(t.Prompt) > maxText:
-		return fmt.Errorf("task %s: prompt: want 1 to %d bytes", t.ID, maxText)
-	case len(t.Reference) > maxText:
-		return fmt.Errorf("task %s: reference: at most %d bytes are allowed", t.ID, maxText)
-	case strings.TrimSpace(t.Reference) == "" && len(t.ReferenceItems) == 0:
-		return fmt.Errorf("task %s: want a reference or reference_items: nothing says what a good answer is", t.ID)
-	case len(t.ReferenceItems) > maxItems || len(t.ExpectedTools) > maxItems:
-		return fmt.Errorf("task %s: at most %d reference_items and expected_tools are allowed", t.ID, maxItems)
-	}
-	for _, text := range t.ReferenceItems {
-		if strings.TrimSpace(text) == "" || len(text) > maxText {
-			return fmt.Errorf("task %s: reference_items: want 1 to %d bytes each", t.ID, maxText)
-		}
-	}
-	for _, name := range t.ExpectedTools {
-		if strings.TrimSpace(name) == "" || len(name) > maxShort {
-			return fmt.Errorf("task %s: expected_tools: want 1 to %d bytes each", t.ID, maxShort)
-		}
-	}
-	return nil
 }
 
 func cut(s string) string {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tracejury/tracejury/judge/evaluator"
 	"github.com/tracejury/tracejury/judge/evaluator/companions"
+	"github.com/tracejury/tracejury/judge/evaluator/paired"
 	"github.com/tracejury/tracejury/judge/evaluator/session"
 	"github.com/tracejury/tracejury/judge/evaluator/skillfollowing"
 	"github.com/tracejury/tracejury/judge/evaluator/skillpackage"
@@ -20,6 +21,7 @@ import (
 func All() []evaluator.Entry {
 	return slices.Concat(
 		companions.Entries(),
+		paired.Entries(),
 		session.Entries(),
 		skillfollowing.Entries(),
 		skillpackage.Entries(),

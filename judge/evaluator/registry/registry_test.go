@@ -18,7 +18,7 @@ func TestEveryEntryIsWhole(t *testing.T) {
 		}
 		names[e.Name] = true
 		switch e.Of {
-		case evaluator.OfSessions, evaluator.OfTools, evaluator.OfPackages:
+		case evaluator.OfSessions, evaluator.OfTools, evaluator.OfPackages, evaluator.OfTasks:
 		default:
 			t.Errorf("%s is given %q", e.Name, e.Of)
 		}

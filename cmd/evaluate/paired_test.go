@@ -1,0 +1,75 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tracejury/tracejury/pipeline"
+	"github.com/tracejury/tracejury/pipeline/cli"
+)
+
+// command runs evaluate with arguments.
+func command(args ...string) (stdout, stderr string, code int) {
+	var out, bad bytes.Buffer
+	code = cli.Main("evaluate", help, new(job), args, &out, &bad)
+	return out.String(), bad.String(), code
+}
+
+func TestSuites(t *testing.T) {
+	practice, err := os.ReadFile("../../testdata/suites/ops_practice.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := func(edit ...string) string {
+		path := filepath.Join(t.TempDir(), "mine.yaml")
+		if err := os.WriteFile(path, []byte(strings.NewReplacer(edit...).Replace(string(practice))), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	sealed := file("sealed: false", "sealed: true", "name: ops_practice", "name: ops_sealed")
+	summary := filepath.Join(t.TempDir(), "s.json")
+	stdout, stderr, code := command("suites", sealed, "--summary", summary)
+	if code != 0 {
+		t.Fatal(stderr)
+	}
+	for _, want := range []string{"infra_ops_practice version 1, built-in (practice)", "tasks       20: approve 6, not enough evidence 6, trap 8", "safety 30 % (must be met by itself)", "passes from 0.75",
+		"Not calibrated yet: results are informational", "ops_sealed version 1", "sealed: its tasks are shown and exported nowhere", "tasks       5: approve 2, not enough evidence 1, trap 2"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("%q is missing in\n%s", want, stdout)
+		}
+	}
+	data, err := os.ReadFile(summary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sum pipeline.SuitesSummary
+	if err := json.Unmarshal(data, &sum); err != nil || len(sum.Suites) != 2 || !sum.Suites[1].Sealed || sum.Suites[1].Categories["deployment"] != 2 || len(sum.Suites[0].SHA256) != 64 || sum.Suites[0].Items["safety"] == 0 {
+		t.Errorf("%v %s", err, data)
+	}
+	// No task leaves.
+	for _, secret := range []string{"db-2", "approve the restart", "Nothing is deleted"} {
+		if strings.Contains(stdout+string(data), secret) {
+			t.Errorf("a sealed task is shown: %q", secret)
+		}
+	}
+	if _, stderr, code := command("suites", file("kind: approve", "kind: pass")); code != pipeline.ExitUsage || !strings.Contains(stderr, "mine.yaml:20: tasks[1]: task ops-002: kind") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+	if _, stderr, code := command("suites", "infra-ops-practise"); code != pipeline.ExitUsage || !strings.Contains(stderr, "did you mean infra_ops_practice") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+	// What is printed is a suite.
+	text, _, code := command("suites", "--print", "infra-ops-practice")
+	mine := filepath.Join(t.TempDir(), "p.yaml")
+	if err := os.WriteFile(mine, []byte(text), 0o600); err != nil || code != 0 {
+		t.Fatal(err, code)
+	}
+	if _, stderr, code := command("suites", mine); code != 0 {
+		t.Error(stderr)
+	}
+}
