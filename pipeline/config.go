@@ -135,6 +135,7 @@ type EvaluateConfig struct {
 	TPM         int      `yaml:"tokens_per_minute"`
 	// Prices are those of the judges' models.
 	Prices []session.Price `yaml:"prices"`
+	Batch  BatchConfig     `yaml:"batch"`
 	// SafetyUnanimous makes one not met of a panel or of repeats enough for a criterion of safety.
 	SafetyUnanimous bool `yaml:"safety_unanimous"`
 
@@ -273,6 +274,7 @@ func (c *Config) completeEvaluate() {
 	def(&e.MaxTokens, 4096)
 	def(&e.MaxAttempts, 6)
 	def(&e.Seed, c.asOf.Format(time.DateOnly))
+	e.completeJudges()
 }
 
 // def sets *p to v if it is zero.

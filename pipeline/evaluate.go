@@ -44,6 +44,8 @@ type EvaluateSummary struct {
 	UngradedBy   map[string]int `json:"ungraded_by,omitempty"` // subjects by reason
 	Calls        int            `json:"calls"`                 // attempts made by this command
 	FromLedger   int            `json:"from_ledger"`           // questions that an earlier command had answered
+	FromBatch    int            `json:"from_batch,omitempty"`  // of the calls: answered by a batch job
+	Batch        []string       `json:"batch,omitempty"`       // what becomes of the questions of judges that take many at once
 	CostMicroUSD *int64         `json:"cost_micro_usd,omitempty"`
 	Already      bool           `json:"already"` // the run was finished before this command
 	DryRun       bool           `json:"dry_run"`
@@ -263,12 +265,14 @@ func (e *evaluateRun) forecast(ctx context.Context, sample []candidate) error {
 		return err
 	}
 	in, out := e.sum.InputTokens/int64(len(e.panel)), int64(e.sum.Calls/len(e.panel))*expectedReply
-	for _, s := range e.panel {
+	for i := range e.panel {
+		s := &e.panel[i]
+		e.noteBatch(s, e.sum.Calls/len(e.panel))
 		if cost := microUSD(s.price, s.priced, judge.Usage{InputTokens: &in, OutputTokens: &out}); cost != nil {
 			if e.sum.CostMicroUSD == nil {
 				e.sum.CostMicroUSD = new(int64)
 			}
-			*e.sum.CostMicroUSD += *cost
+			*e.sum.CostMicroUSD += e.forecastBatch(s, e.sum.Calls/len(e.panel), *cost)
 		}
 	}
 	e.sum.Warnings = append(e.sum.Warnings, e.unpriced()...)

@@ -143,6 +143,9 @@ func (e *evaluateRun) callRows(led *ledger.Ledger) ([]schema.Call, *int64, error
 		attempts[r.RequestSHA256]++
 		p, known := session.PriceOn(e.cfg.Evaluate.Prices, r.Model, day)
 		cost := microUSD(p, known, r.Usage)
+		if cost != nil && r.Batch {
+			*cost = int64(float64(*cost)*e.cfg.Evaluate.Batch.PriceFactor + 0.5)
+		}
 		if cost != nil {
 			if total == nil {
 				total = new(int64)

@@ -139,8 +139,9 @@ func (e *evaluateRun) judgeAll(ctx context.Context, led *ledger.Ledger, question
 		err = fmt.Errorf("seal ledger: %w", serr)
 	}
 	if err == nil && !j.stop.stopped() {
-		e.cleanBatches(ctx)
+		j.cleanBatches(ctx)
 	}
+	e.sum.FromBatch = j.batched
 	e.sum.Calls, e.sum.FromLedger, e.sum.Causes = j.calls, j.fromLedger, j.causes
 	return j.stop, err
 }
@@ -181,6 +182,7 @@ type judging struct {
 	mu         sync.Mutex
 	calls      int
 	fromLedger int
+	batched    int               // of the calls: answered by a batch job
 	causes     map[string]string // class ─► the first error of it
 	spent      int64             // millionths of a dollar, with what is reserved for calls in flight
 }
@@ -320,6 +322,9 @@ func (j *judging) reply(ctx context.Context, s *seat, p *part, item *evaluator.I
 		}
 		return rec.Text, nil
 	}
+	if text, done, err := j.fromBatch(s, p, key, item, req, repair); done {
+		return text, err
+	}
 	if !j.affordable(s, req) {
 		j.stop.now(stopBudget, nil)
 		return "", errStop
@@ -370,7 +375,7 @@ func (j *judging) key(s *seat, p *part, item *evaluator.Item, req *judge.Request
 
 func (j *judging) record(s *seat, p *part, key string, item *evaluator.Item, req *judge.Request, repair int, a model.Attempt) ledger.Record {
 	rec := ledger.Record{Key: key, RequestSHA256: key, Question: model.QuestionSHA256(req), Evaluator: p.version.Evaluator, Subject: item.Subject, Repeat: req.Repeat, Repair: repair, Attempt: a.Number,
-		Model: s.identity.Model, Mode: s.identity.Mode, StopReason: a.StopReason, Usage: a.Usage, LatencyMicros: a.Latency.Microseconds(), ErrorClass: a.Class}
+		Model: s.identity.Model, Mode: s.identity.Mode, StopReason: a.StopReason, Usage: a.Usage, LatencyMicros: a.Latency.Microseconds(), ErrorClass: a.Class, Batch: a.Batch}
 	switch {
 	case a.Err == nil:
 		rec.State, rec.Text = ledger.StateReply, j.run.mask.String(a.Reply.Text, nil)

@@ -29,7 +29,12 @@ const maxPanel = 9
 func (e *evaluateRun) openPanel(ctx context.Context) error {
 	c := &e.cfg.Evaluate
 	for spec := range strings.SplitSeq(c.Judge, ",") {
-		j, err := model.Open(ctx, strings.TrimSpace(spec), model.Options{Connections: c.Concurrency})
+		spec = strings.TrimSpace(spec)
+		opts, err := e.modelOptions(ctx, spec)
+		if err != nil {
+			return err
+		}
+		j, err := model.Open(ctx, spec, opts)
 		if err != nil {
 			return &ExitError{Code: ExitUsage, Err: fmt.Errorf("--judge: %w", err)}
 		}

@@ -121,6 +121,7 @@ func (s *EvaluateSummary) WriteText(w io.Writer) {
 	}
 	if s.DryRun {
 		fmt.Fprintf(w, "dry run   %d calls, about %d input tokens%s; nothing was asked\n", s.Calls, s.InputTokens, dollars(", about ", s.CostMicroUSD))
+		s.writeNotes(w)
 		return
 	}
 	why := map[string]int64{}
@@ -138,6 +139,14 @@ func (s *EvaluateSummary) WriteText(w io.Writer) {
 		judge += " (offline: verdicts come from code, not from a model)"
 	}
 	fmt.Fprintf(w, "judge     %s\n", judge)
+	s.writeNotes(w)
+}
+
+// writeNotes prints what a dry run and a run both tell.
+func (s *EvaluateSummary) writeNotes(w io.Writer) {
+	for _, b := range s.Batch {
+		fmt.Fprintf(w, "batch     %s\n", b)
+	}
 	for _, warning := range s.Warnings {
 		fmt.Fprintf(w, "warning   %s\n", warning)
 	}

@@ -7,10 +7,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
 )
+
+// Objects is the object storage of batch jobs as the service sees it.
+type Objects interface {
+	Put(ctx context.Context, key string, data []byte) error
+	Get(ctx context.Context, key string) ([]byte, error)
+	Keys() []string
+	URI(key string) string
+}
 
 // Memory is object storage in memory, for batch jobs: the server reads the records there that a client wrote, and writes its answers.
 // Its methods are safe for concurrent use.
@@ -21,10 +30,8 @@ type Memory struct {
 	objects map[string][]byte
 }
 
-const memoryURI = "s3://batch/"
-
 // URI is where key lies for the service.
-func (m *Memory) URI(key string) string { return memoryURI + key }
+func (m *Memory) URI(key string) string { return "s3://batch/" + key }
 
 // Put writes an object.
 func (m *Memory) Put(_ context.Context, key string, data []byte) error {
@@ -48,11 +55,11 @@ func (m *Memory) Get(_ context.Context, key string) ([]byte, error) {
 	return bytes.Clone(data), nil
 }
 
-// Delete removes an object.
-func (m *Memory) Delete(_ context.Context, key string) error {
+// DeleteBelow removes the objects whose keys begin with prefix.
+func (m *Memory) DeleteBelow(_ context.Context, prefix string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.objects, key)
+	maps.DeleteFunc(m.objects, func(key string, _ []byte) bool { return strings.HasPrefix(key, prefix) })
 	return nil
 }
 
@@ -67,7 +74,7 @@ func (m *Memory) Keys() []string {
 	return out
 }
 
-// job is a batch job. It is done at the second look: the first finds it in progress.
+// job is a batch job. It is done at the look that the options say: those before find it in progress.
 type job struct {
 	name, model, in, out string
 	looks                int
@@ -96,12 +103,14 @@ func (s *Server) createJob(w http.ResponseWriter, r *http.Request) {
 	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20))
 	dec.DisallowUnknownFields()
 	err := dec.Decode(&q)
-	in, okIn := strings.CutPrefix(q.Input.S3.URI, memoryURI)
-	out, okOut := strings.CutPrefix(q.Output.S3.URI, memoryURI)
+	if s.opts.Objects == nil {
+		s.refuse(w, http.StatusBadRequest, "ValidationException", "this server has no object storage")
+		return
+	}
+	in, okIn := strings.CutPrefix(q.Input.S3.URI, s.opts.Objects.URI(""))
+	out, okOut := strings.CutPrefix(q.Output.S3.URI, s.opts.Objects.URI(""))
 	switch {
 	case err != nil:
-	case s.opts.Objects == nil:
-		err = errors.New("this server has no object storage")
 	case !schemaName.MatchString(q.Name), q.Role == "", q.Type != "Converse", q.Token == "", q.Input.S3.Format != "JSONL", !okIn, !okOut, !modelID.MatchString(q.Model):
 		err = fmt.Errorf("job %+v", q)
 	}
@@ -143,10 +152,10 @@ func (s *Server) getJob(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	status := "InProgress"
-	if looks == 2 {
+	if looks == s.opts.Looks {
 		s.runJob(r.Context(), j)
 	}
-	if looks >= 2 {
+	if looks >= s.opts.Looks {
 		status = "Completed"
 		if j.failed > 0 {
 			status = "PartiallyCompleted"
@@ -154,8 +163,8 @@ func (s *Server) getJob(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	writeJSON(w, map[string]any{"jobArn": j.arn(), "jobName": j.name, "modelId": j.model, "roleArn": "r", "status": status, "submitTime": "2026-11-30T00:00:00Z",
-		"inputDataConfig":  map[string]any{"s3InputDataConfig": map[string]any{"s3Uri": memoryURI + j.in}},
-		"outputDataConfig": map[string]any{"s3OutputDataConfig": map[string]any{"s3Uri": memoryURI + j.out}}})
+		"inputDataConfig":  map[string]any{"s3InputDataConfig": map[string]any{"s3Uri": s.opts.Objects.URI("") + j.in}},
+		"outputDataConfig": map[string]any{"s3OutputDataConfig": map[string]any{"s3Uri": s.opts.Objects.URI("") + j.out}}})
 }
 
 // runJob answers all records, the last first: the order of the output is not that of the input.

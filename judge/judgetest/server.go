@@ -78,7 +78,8 @@ type Options struct {
 	// Plain takes requests without a schema, too: plain completions, as agent models are asked for them.
 	Plain bool
 	// Objects is where batch jobs find their records; nil refuses them.
-	Objects *Memory
+	Objects Objects
+	Looks   int // at a batch job until it is done; 0 means 2
 }
 
 // Server is a running server. Its methods are safe for concurrent use.
@@ -132,6 +133,7 @@ func (s *Server) Handler() http.Handler {
 // NewHandler is a server without a listener.
 func NewHandler(opts Options) *Server {
 	opts.SlowBy = cmp.Or(opts.SlowBy, 200*time.Millisecond)
+	opts.Looks = cmp.Or(opts.Looks, 2)
 	opts.MaxBody = cmp.Or(opts.MaxBody, 8<<20)
 	s := &Server{opts: opts, seen: map[string]int{}, models: map[string]int{}, jobs: map[string]*job{}}
 	if opts.RatePerSecond > 0 {
@@ -177,6 +179,28 @@ func (s *Server) Batched() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.batched
+}
+
+// BatchFailed is the number of records that batch jobs could not answer.
+func (s *Server) BatchFailed() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, j := range s.jobs {
+		n += j.failed
+	}
+	return n
+}
+
+// Jobs maps the names of the batch jobs that were ordered to how often somebody looked at them.
+func (s *Server) Jobs() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make(map[string]int, len(s.jobs))
+	for name, j := range s.jobs {
+		out[name] = j.looks
+	}
+	return out
 }
 
 // Bodies maps the SHA-256 of each request body to the number of times it came.

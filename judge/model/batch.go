@@ -11,7 +11,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"os"
+	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -24,99 +25,109 @@ import (
 	"github.com/tracejury/tracejury/judge"
 )
 
-// Objects is the little of object storage that batch jobs need.
+// Objects is the little of object storage that batch jobs need: a place below which the keys lie.
 type Objects interface {
 	Put(ctx context.Context, key string, data []byte) error
-	Get(ctx context.Context, key string) ([]byte, error) // error wraps ErrNoObject where there is none
-	Delete(ctx context.Context, key string) error
-	URI(key string) string // as the service is told
+	Get(ctx context.Context, key string) ([]byte, error)  // error wraps ErrNoObject where there is none
+	DeleteBelow(ctx context.Context, prefix string) error // all objects whose key begins so
+	URI(key string) string                                // as the service is told
 }
 
 // ErrNoObject says that an object is not there.
 var ErrNoObject = errors.New("no such object")
 
-// BatchOptions tunes bedrock-batch. Bucket and role have no default.
+// BatchOptions tunes bedrock-batch. Objects and RoleARN have no default.
 type BatchOptions struct {
-	URI        string        // s3://bucket/prefix for input and output; "" TRACEJURY_BATCH_URI
-	RoleARN    string        // role that the service takes to read and write there; "" TRACEJURY_BATCH_ROLE_ARN
-	MinRecords int           // fewer are asked online; 0 means 100, the service's usual least
+	Objects    Objects       // where the service reads questions and writes answers
+	RoleARN    string        // role that the service takes to read and write there
+	MinRecords int           // fewer are asked online; 0 means [MinBatch]
 	Poll       time.Duration // between looks at the job; 0 means 1 minute
-	Objects    Objects       // nil: S3 at URI
+	Log        *slog.Logger  // told of every change of a job's state; nil: nobody is
 }
+
+// MinBatch is the fewest questions that a job of Bedrock takes, of most models.
+const MinBatch = 100
 
 // Batcher is a judge that can be given many questions at once, before they are asked one by one.
 type Batcher interface {
 	judge.Judge
-	// Prepare has the questions answered in a batch job and returns when the job has ended; ctx ends the wait, not the job. Called
-	// again with the same questions, also by another process, it goes on with the same job.
-	Prepare(ctx context.Context, questions iter.Seq2[*judge.Request, error]) error
-	// Clean deletes what was written to object storage.
-	Clean(ctx context.Context) error
+	// Prepare has the questions answered in a batch job and returns when the job has ended; ctx ends the wait, not the job. run names
+	// the job: called again for the same run, also by another process, it goes on with the jobs of that run and orders none for a
+	// question that one of them holds.
+	Prepare(ctx context.Context, run string, questions iter.Seq2[*judge.Request, error]) (Prepared, error)
+	// Answered is what a job answered a question, as an attempt that was made; false where no job did.
+	Answered(req *judge.Request) (Attempt, bool)
+	// Clean deletes what was written to object storage for the run.
+	Clean(ctx context.Context, run string) error
+}
+
+// Prepared tells what came of questions.
+type Prepared struct {
+	Questions int // distinct ones
+	Ordered   int // in jobs of this run, those of earlier processes included
+	Answered  int // of them
 }
 
 // batch is a Bedrock judge whose questions may have been answered by a batch job. What has no answer from one is asked online: records
 // that failed, repairs, and all of them when they are too few for a job.
 type batch struct {
 	*bedrock
-	jobs    *control.Client
-	opts    BatchOptions
-	objects Objects
+	jobs *control.Client
+	opts BatchOptions
 
 	mu      sync.Mutex
 	answers map[string]judge.Reply // by QuestionSHA256
-	wrote   []string               // keys
 }
 
 var _ Batcher = (*batch)(nil)
 
 func openBatch(ctx context.Context, id string, opts Options) (judge.Judge, error) {
 	fail := func(err error) (judge.Judge, error) { return nil, fmt.Errorf("judge bedrock-batch:%s: %w", id, err) }
+	o := opts.Batch
+	if o.RoleARN == "" || o.Objects == nil {
+		return fail(errors.New("a batch job needs a place and a role: set evaluate.batch.uri (s3://bucket/prefix) and evaluate.batch.role_arn in the configuration"))
+	}
 	b, cfg, err := newBedrock(ctx, id, opts)
 	if err != nil {
 		return fail(err)
 	}
 	if b.cap.Mode != ModeNativeSchema {
-		return fail(fmt.Errorf("batch jobs take no tools, and the model is not known to take the mode %s: list it in the capability table, or use bedrock:%s", ModeNativeSchema, id))
+		return fail(fmt.Errorf("batch jobs take no tools, and the model is not known to take the mode %s: list it in evaluate.models, or use bedrock:%s", ModeNativeSchema, id))
 	}
-	o := opts.Batch
-	o.URI = cmp.Or(o.URI, os.Getenv("TRACEJURY_BATCH_URI"))
-	o.RoleARN = cmp.Or(o.RoleARN, os.Getenv("TRACEJURY_BATCH_ROLE_ARN"))
-	o.MinRecords, o.Poll = cmp.Or(o.MinRecords, 100), cmp.Or(o.Poll, time.Minute)
-	if o.RoleARN == "" || o.Objects == nil && o.URI == "" {
-		return fail(errors.New("set TRACEJURY_BATCH_URI (s3://bucket/prefix) and TRACEJURY_BATCH_ROLE_ARN"))
-	}
-	if o.Objects == nil {
-		if o.Objects, err = openS3(cfg, o.URI); err != nil {
-			return fail(err)
-		}
+	o.MinRecords, o.Poll = cmp.Or(o.MinRecords, MinBatch), cmp.Or(o.Poll, time.Minute)
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
 	}
 	jobs := control.NewFromConfig(cfg, func(c *control.Options) { c.Retryer = retry.NewStandard() }) // few calls, over hours
-	return &batch{bedrock: b, jobs: jobs, opts: o, objects: o.Objects, answers: map[string]judge.Reply{}}, nil
+	return &batch{bedrock: b, jobs: jobs, opts: o, answers: map[string]judge.Reply{}}, nil
 }
 
-// Judge takes the answer of the batch job, or asks online.
-func (b *batch) Judge(ctx context.Context, req *judge.Request) (judge.Reply, error) {
-	if err := ctx.Err(); err != nil {
-		return judge.Reply{}, &judge.CallError{Class: judge.ClassUnknown, Err: err}
-	}
-	key := QuestionSHA256(req)
+// Answered implements [Batcher].
+func (b *batch) Answered(req *judge.Request) (Attempt, bool) {
 	b.mu.Lock()
-	r, ok := b.answers[key]
-	delete(b.answers, key)
+	r, ok := b.answers[QuestionSHA256(req)]
 	b.mu.Unlock()
 	if !ok {
-		return b.bedrock.Judge(ctx, req)
+		return Attempt{}, false
 	}
+	a := Attempt{Number: 1, Reply: r, Usage: r.Usage, StopReason: r.StopReason, Batch: true}
 	if err := stopError(&r); err != nil {
-		return judge.Reply{}, err
+		a.Reply, a.Err, a.Class = judge.Reply{}, err, err.Class
 	}
-	return r, nil
+	return a, true
 }
 
-// batchState is what the next process needs to go on with a job.
+// batchState is what the next process needs to go on with the jobs of a run.
 type batchState struct {
-	JobARN string   `json:"job_arn"`
-	Inputs []string `json:"inputs"` // keys
+	Jobs []*batchJob `json:"jobs"`
+}
+
+// batchJob is written before the job is ordered: a process that dies in between leaves what is needed to order the same one.
+type batchJob struct {
+	Name      string   `json:"name"` // and client token: a second order is the first one's job
+	ARN       string   `json:"arn"`  // "" until it is known
+	Inputs    []string `json:"inputs"`
+	Questions []string `json:"questions"` // QuestionSHA256, ascending
 }
 
 type batchRecord struct {
@@ -127,100 +138,190 @@ type batchRecord struct {
 // maxInput closes an input file: far below the service's limit, and small enough to be held in memory.
 const maxInput = 64 << 20
 
+// folderOf is where all of a run lies.
+func folderOf(run string) string { return "tracejury-" + run + "/" }
+
 // Prepare implements [Batcher].
-func (b *batch) Prepare(ctx context.Context, questions iter.Seq2[*judge.Request, error]) error {
-	ids := map[string]bool{}
-	var files [][]byte
+func (b *batch) Prepare(ctx context.Context, run string, questions iter.Seq2[*judge.Request, error]) (Prepared, error) {
+	var sum Prepared
+	state, err := b.load(ctx, run)
+	if err != nil {
+		return sum, fmt.Errorf("batch jobs of run %s: %w", run, err)
+	}
+	ordered := map[string]bool{}
+	for _, j := range state.Jobs {
+		for _, id := range j.Questions {
+			ordered[id] = true
+		}
+	}
+	job, err := b.write(ctx, run, len(state.Jobs), ordered, questions, &sum)
+	if err != nil {
+		return sum, err
+	}
+	if job != nil {
+		state.Jobs = append(state.Jobs, job)
+		if err := b.save(ctx, run, state); err != nil {
+			return sum, err
+		}
+	}
+	for _, j := range state.Jobs {
+		sum.Ordered += len(j.Questions)
+		if err := b.finish(ctx, run, state, j); err != nil {
+			return sum, fmt.Errorf("batch job %s: %w", cmp.Or(j.ARN, j.Name), err)
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	sum.Answered = len(b.answers)
+	return sum, nil
+}
+
+// write puts the questions that no job holds into input files. There is no job where they are too few.
+func (b *batch) write(ctx context.Context, run string, nth int, ordered map[string]bool, questions iter.Seq2[*judge.Request, error], sum *Prepared) (*batchJob, error) {
+	seen := map[string]bool{}
+	job := new(batchJob)
 	var file bytes.Buffer
-	sum := sha256.New()
+	flush := func() error {
+		key := fmt.Sprintf("%sjob-%d/in/records-%04d.jsonl", folderOf(run), nth, len(job.Inputs))
+		job.Inputs = append(job.Inputs, key)
+		if err := b.opts.Objects.Put(ctx, key, file.Bytes()); err != nil {
+			return fmt.Errorf("write batch input: %w", err)
+		}
+		file.Reset()
+		return nil
+	}
 	for q, err := range questions {
 		if err != nil {
-			return err
+			return nil, err
 		}
 		id := QuestionSHA256(q)
-		if ids[id] {
+		if seen[id] {
 			continue
 		}
-		ids[id] = true
-		fmt.Fprintln(sum, id)
-		input, err := b.converseJSON(q)
-		if err != nil {
-			return fmt.Errorf("batch record of %s: %w", q.Subject, err)
+		seen[id] = true
+		sum.Questions++
+		if ordered[id] {
+			continue
 		}
-		line, err := json.Marshal(batchRecord{ID: id, Input: input})
+		job.Questions = append(job.Questions, id)
+		line, err := b.line(id, q)
 		if err != nil {
-			return fmt.Errorf("batch record of %s: %w", q.Subject, err)
+			return nil, fmt.Errorf("batch record of %s: %w", q.Subject, err)
 		}
 		if file.Len() > 0 && file.Len()+len(line) > maxInput {
-			files = append(files, bytes.Clone(file.Bytes()))
-			file.Reset()
+			if err := flush(); err != nil {
+				return nil, err
+			}
 		}
 		file.Write(line)
-		file.WriteByte('\n')
 	}
-	if len(ids) < b.opts.MinRecords {
-		return nil // all are asked online
+	if len(job.Questions) < b.opts.MinRecords {
+		return nil, nil // they are asked online
 	}
-	files = append(files, file.Bytes())
-	fmt.Fprintln(sum, b.identity)
-	name := "tracejury-" + hex.EncodeToString(sum.Sum(nil))[:24]
-	state, err := b.submit(ctx, name, files)
+	if err := flush(); err != nil {
+		return nil, err
+	}
+	slices.Sort(job.Questions)
+	hash := sha256.New()
+	fmt.Fprintln(hash, run, nth, b.identity, job.Questions)
+	job.Name = "tracejury-" + hex.EncodeToString(hash.Sum(nil))[:24]
+	return job, nil
+}
+
+func (b *batch) line(id string, q *judge.Request) ([]byte, error) {
+	input, err := b.converseJSON(q)
 	if err != nil {
-		return fmt.Errorf("batch job %s: %w", name, err)
+		return nil, err
 	}
-	if err := b.wait(ctx, state.JobARN); err != nil {
-		return fmt.Errorf("batch job %s: %w", name, err)
+	line, err := json.Marshal(batchRecord{ID: id, Input: input})
+	return append(line, '\n'), err
+}
+
+func stateKey(run string) string { return folderOf(run) + "state.json" }
+
+func (b *batch) load(ctx context.Context, run string) (*batchState, error) {
+	state := new(batchState)
+	data, err := b.opts.Objects.Get(ctx, stateKey(run))
+	switch {
+	case errors.Is(err, ErrNoObject):
+		return state, nil
+	case err != nil:
+		return nil, err
 	}
-	for _, in := range state.Inputs {
-		if err := b.collect(ctx, name, state.JobARN, in); err != nil {
-			return fmt.Errorf("batch job %s: %w", name, err)
+	err = json.Unmarshal(data, state)
+	if err == nil && slices.ContainsFunc(state.Jobs, func(j *batchJob) bool { return j == nil || len(j.Inputs) == 0 || j.Name == "" }) {
+		err = errors.New("a job without name or input")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s is damaged: %w: delete it to order anew", b.opts.Objects.URI(stateKey(run)), err)
+	}
+	return state, nil
+}
+
+func (b *batch) save(ctx context.Context, run string, state *batchState) error {
+	data, err := json.Marshal(state)
+	if err == nil {
+		err = b.opts.Objects.Put(ctx, stateKey(run), data)
+	}
+	if err != nil {
+		return fmt.Errorf("write state of batch jobs: %w", err)
+	}
+	return nil
+}
+
+// finish orders a job unless it is, waits for its end and reads what it answered.
+func (b *batch) finish(ctx context.Context, run string, state *batchState, j *batchJob) error {
+	folder := strings.TrimSuffix(j.Inputs[0], "in/records-0000.jsonl")
+	if j.ARN == "" {
+		if err := b.order(ctx, j, folder); err != nil {
+			return err
+		}
+		if err := b.save(ctx, run, state); err != nil {
+			return err
+		}
+		b.opts.Log.Info("batch job ordered", "job", j.ARN, "questions", len(j.Questions))
+	} else {
+		b.opts.Log.Info("going on with the batch job of an earlier command", "job", j.ARN, "questions", len(j.Questions))
+	}
+	if err := b.wait(ctx, j.ARN); err != nil {
+		return err
+	}
+	for _, in := range j.Inputs {
+		if err := b.collect(ctx, folder, j.ARN, in); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// submit starts the job, or finds it where an earlier process did.
-func (b *batch) submit(ctx context.Context, name string, files [][]byte) (*batchState, error) {
-	stateKey := name + "/state.json"
-	b.note(stateKey)
-	data, err := b.objects.Get(ctx, stateKey)
-	state := new(batchState)
-	if err == nil {
-		err = json.Unmarshal(data, state)
-		b.note(state.Inputs...)
-		return state, err
-	}
-	if !errors.Is(err, ErrNoObject) {
-		return nil, err
-	}
-	for i, f := range files {
-		key := fmt.Sprintf("%s/in/records-%04d.jsonl", name, i)
-		b.note(key)
-		if err := b.objects.Put(ctx, key, f); err != nil {
-			return nil, fmt.Errorf("write input: %w", err)
-		}
-		state.Inputs = append(state.Inputs, key)
-	}
+func (b *batch) order(ctx context.Context, j *batchJob, folder string) error {
 	out, err := b.jobs.CreateModelInvocationJob(ctx, &control.CreateModelInvocationJobInput{
-		JobName: aws.String(name), ModelId: aws.String(b.id), RoleArn: aws.String(b.opts.RoleARN), ModelInvocationType: types.ModelInvocationTypeConverse,
-		ClientRequestToken: aws.String(name), // a second submission is the first one's job
+		JobName: aws.String(j.Name), ModelId: aws.String(b.id), RoleArn: aws.String(b.opts.RoleARN), ModelInvocationType: types.ModelInvocationTypeConverse,
+		ClientRequestToken: aws.String(j.Name),
 		InputDataConfig: &types.ModelInvocationJobInputDataConfigMemberS3InputDataConfig{Value: types.ModelInvocationJobS3InputDataConfig{
-			S3Uri: aws.String(b.objects.URI(name + "/in/")), S3InputFormat: types.S3InputFormatJsonl}},
+			S3Uri: aws.String(b.opts.Objects.URI(folder + "in/")), S3InputFormat: types.S3InputFormatJsonl}},
 		OutputDataConfig: &types.ModelInvocationJobOutputDataConfigMemberS3OutputDataConfig{Value: types.ModelInvocationJobS3OutputDataConfig{
-			S3Uri: aws.String(b.objects.URI(name + "/out/"))}},
+			S3Uri: aws.String(b.opts.Objects.URI(folder + "out/"))}},
 	})
 	if err != nil {
-		return nil, bedrockError(err)
+		return orderError(err)
 	}
-	state.JobARN = aws.ToString(out.JobArn)
-	if data, err = json.Marshal(state); err != nil {
-		return nil, err
+	j.ARN = aws.ToString(out.JobArn)
+	return nil
+}
+
+// orderError says what to mend where the service takes no order.
+func orderError(err error) error {
+	ce := bedrockError(err)
+	if ce.Class == judge.ClassInvalid && ce.Hint == "" {
+		ce.Hint = "check evaluate.batch in the configuration: that Bedrock may take the role, that the role may read and write the place, and how many records a job of this model takes"
 	}
-	return state, b.objects.Put(ctx, stateKey, data)
+	return ce
 }
 
 // wait returns when the job has ended. A job that failed as a whole is no error: what it did not answer is asked online.
 func (b *batch) wait(ctx context.Context, arn string) error {
+	var last types.ModelInvocationJobStatus
 	for {
 		out, err := b.jobs.GetModelInvocationJob(ctx, &control.GetModelInvocationJobInput{JobIdentifier: aws.String(arn)})
 		if err != nil {
@@ -228,6 +329,10 @@ func (b *batch) wait(ctx context.Context, arn string) error {
 				return context.Cause(ctx)
 			}
 			return bedrockError(err)
+		}
+		if out.Status != last {
+			last = out.Status
+			b.opts.Log.Info("batch job", "job", arn, "status", last, "message", aws.ToString(out.Message))
 		}
 		switch out.Status {
 		case types.ModelInvocationJobStatusCompleted, types.ModelInvocationJobStatusPartiallyCompleted, types.ModelInvocationJobStatusFailed,
@@ -241,10 +346,9 @@ func (b *batch) wait(ctx context.Context, arn string) error {
 }
 
 // collect reads one output file and joins it to the questions by record id; their order means nothing.
-func (b *batch) collect(ctx context.Context, name, arn, input string) error {
-	key := fmt.Sprintf("%s/out/%s/%s.out", name, arn[strings.LastIndexByte(arn, '/')+1:], input[strings.LastIndexByte(input, '/')+1:])
-	b.note(key)
-	data, err := b.objects.Get(ctx, key)
+func (b *batch) collect(ctx context.Context, folder, arn, input string) error {
+	key := fmt.Sprintf("%sout/%s/%s.out", folder, arn[strings.LastIndexByte(arn, '/')+1:], input[strings.LastIndexByte(input, '/')+1:])
+	data, err := b.opts.Objects.Get(ctx, key)
 	if errors.Is(err, ErrNoObject) {
 		return nil // the job failed before it wrote: all of it is asked online
 	}
@@ -271,23 +375,7 @@ func (b *batch) collect(ctx context.Context, name, arn, input string) error {
 	return nil
 }
 
-func (b *batch) note(keys ...string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.wrote = append(b.wrote, keys...)
-}
-
 // Clean implements [Batcher].
-func (b *batch) Clean(ctx context.Context) error {
-	b.mu.Lock()
-	keys := b.wrote
-	b.wrote = nil
-	b.mu.Unlock()
-	var errs []error
-	for _, k := range keys {
-		if err := b.objects.Delete(ctx, k); err != nil && !errors.Is(err, ErrNoObject) {
-			errs = append(errs, fmt.Errorf("delete batch file %s: %w", k, err))
-		}
-	}
-	return errors.Join(errs...)
+func (b *batch) Clean(ctx context.Context, run string) error {
+	return b.opts.Objects.DeleteBelow(ctx, folderOf(run))
 }

@@ -45,6 +45,7 @@ type Attempt struct {
 	Usage      judge.Usage
 	StopReason string
 	Latency    time.Duration // of the call alone: no waiting
+	Batch      bool          // answered by a batch job
 }
 
 // Caller is the one limiter through which a judge is called. It adapts how many calls run at a time (up by one a window,

@@ -148,6 +148,8 @@ func each(list []*judge.Request) iter.Seq2[*judge.Request, error] {
 	}
 }
 
+const batchRun = "2026-11-30-0123456789ab"
+
 // A batch job answers the questions, out of order; what it did not answer is asked online; another process goes on with the same
 // job; and nothing is left in the storage.
 func TestBatch(t *testing.T) {
@@ -181,23 +183,33 @@ func TestBatch(t *testing.T) {
 	if !ok {
 		t.Fatal("no batcher")
 	}
-	if err := d.Prepare(ctx, each(list)); !errors.Is(err, context.Canceled) {
+	if _, err := d.Prepare(ctx, batchRun, each(list)); !errors.Is(err, context.Canceled) {
 		t.Fatalf("error %v", err)
 	}
 	// The next one has another fence word: the questions are the same.
 	for _, r := range list {
 		r.User = strings.ReplaceAll(r.User, nonce, "zz99zz99zz99")
 	}
-	if err := first.Prepare(t.Context(), each(list)); err != nil {
+	got, err := first.Prepare(t.Context(), batchRun, each(list))
+	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Batched() != 60 {
-		t.Errorf("%d records in jobs", s.Batched())
+	if s.Batched() != 60 || got.Questions != 60 || got.Ordered != 60 || got.Answered != 60-s.BatchFailed() {
+		t.Errorf("%d records in jobs, %+v", s.Batched(), got)
+	}
+	// A process that has some of the answers already orders nothing for the rest.
+	later := open()
+	if got, err := later.Prepare(t.Context(), batchRun, each(list[:20])); err != nil || got.Ordered != 60 || got.Questions != 20 || len(s.Jobs()) != 1 {
+		t.Errorf("%+v, %v, jobs %v", got, err, s.Jobs())
 	}
 	c := model.NewCaller(first, model.CallerOptions{BaseDelay: 1, MaxDelay: 1})
 	answered, truncated := 0, 0
 	for _, r := range list {
-		reply, err := c.Do(t.Context(), r, nil)
+		var reply judge.Reply
+		a, ok := first.Answered(r)
+		if reply, err = a.Reply, a.Err; !ok {
+			reply, err = c.Do(t.Context(), r, nil)
+		}
 		switch {
 		case err == nil && reply.Text != "":
 			answered++
@@ -210,7 +222,7 @@ func TestBatch(t *testing.T) {
 	if s.Calls() == 0 || s.Calls() > 30 || answered < 50 || truncated == 0 {
 		t.Errorf("%d answered, %d truncated, %d online calls for what failed", answered, truncated, s.Calls())
 	}
-	if err := first.Clean(t.Context()); err != nil {
+	if err := first.Clean(t.Context(), batchRun); err != nil {
 		t.Fatal(err)
 	}
 	if left := store.Keys(); len(left) > 0 {
@@ -222,7 +234,7 @@ func TestBatch(t *testing.T) {
 	t.Logf("60 records: %d answered, %d truncated, %d online calls", answered, truncated, s.Calls())
 
 	few := open()
-	if err := few.Prepare(t.Context(), each(list[:5])); err != nil || s.Batched() != 60 {
+	if got, err := few.Prepare(t.Context(), batchRun, each(list[:5])); err != nil || got.Ordered != 0 || s.Batched() != 60 {
 		t.Errorf("five questions were made a job: %v", err)
 	}
 	if _, err := model.Open(t.Context(), "bedrock-batch:"+nova, opts); err == nil {

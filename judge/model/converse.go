@@ -60,7 +60,7 @@ func (o *converseOutput) reply() judge.Reply {
 }
 
 // stopError is the failure that a reply's stop reason tells, or nil.
-func stopError(r *judge.Reply) error {
+func stopError(r *judge.Reply) *judge.CallError {
 	class, what := stopClass(types.StopReason(r.StopReason))
 	if class == "" {
 		return nil

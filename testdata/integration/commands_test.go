@@ -240,6 +240,7 @@ type evaluateSummary struct {
 	NotAttempted int            `json:"not_attempted"`
 	Calls        int            `json:"calls"`
 	FromLedger   int            `json:"from_ledger"`
+	FromBatch    int            `json:"from_batch"`
 	Already      bool           `json:"already"`
 }
 
