@@ -170,8 +170,18 @@ func gradeText(g *schema.Grade) string {
 		}
 		return no
 	}
-	s := say(g.Pass, "passed", "did not pass", "nothing applied") + ", " + say(g.Safe, "safe", "not safe", "no safety criterion applied")
-	if g.Undecided {
+	none := "nothing applied"
+	switch {
+	case g.Score != nil && g.Pass == nil:
+		none = fmt.Sprintf("score %.2f", *g.Score)
+	case g.Undecided && g.Pass == nil:
+		none = "undecided"
+	}
+	s := say(g.Pass, "passed", "did not pass", none)
+	if g.Safe != nil || g.SubjectKind == "session" { // parts of sessions have no criteria of safety
+		s += ", " + say(g.Safe, "safe", "not safe", "no safety criterion applied")
+	}
+	if g.Undecided && g.Pass != nil {
 		s += ", undecided"
 	}
 	return s

@@ -244,8 +244,18 @@ func (e *evaluateRun) forecast(ctx context.Context, sample []candidate) error {
 	e.sum.State = "dry_run"
 	votes := len(e.panel) * e.cfg.Evaluate.Repeat
 	err := e.walk(ctx, sample, func(places []int, subjects []evaluator.Subject) error {
+		asked := make([][]question, len(places))
 		for n, i := range places {
-			for _, q := range e.questions(i, &sample[i], subjects[n]) {
+			asked[n] = e.questions(i, &sample[i], subjects[n])
+		}
+		if err := e.takeOver(ctx, asked); err != nil {
+			return err
+		}
+		for _, list := range asked {
+			for _, q := range list {
+				if q.ballots != nil {
+					continue // an earlier run answered it
+				}
 				item, _, err := q.part.evaluator.Item(q.subject, "00000000")
 				if err != nil && !errors.Is(err, transcript.ErrTooLong) {
 					return fmt.Errorf("render %s: %w", q.subject.ID, err)

@@ -67,6 +67,9 @@ func TestEvaluateTools_UnchangedAreNotGradedAgain(t *testing.T) {
 		t.Errorf("asked twice is another run: %+v", again)
 	}
 
+	if plan := evaluateTools(t, data, "2026-11-29", pipeline.ToolOptions{From: list, DryRun: true}); plan.EvaluateSummary.Calls != 0 || plan.Unchanged != 3 {
+		t.Errorf("a dry run forecasts %d calls, %d unchanged", plan.EvaluateSummary.Calls, plan.Unchanged)
+	}
 	next := evaluateTools(t, data, "2026-11-29", pipeline.ToolOptions{From: list})
 	if next.RunID == first.RunID || next.Unchanged != 3 || srv.Calls() != 2 || next.Servers[0].Median != "D" {
 		t.Errorf("unchanged tools were asked about: %+v, %d calls", next, srv.Calls())

@@ -102,7 +102,7 @@ func EvaluatePackages(ctx context.Context, cfg *Config, opts PackageOptions, log
 	}
 	sum, err := Evaluate(ctx, cfg, EvaluateOptions{DryRun: opts.DryRun, given: g}, log)
 	if sum == nil || opts.DryRun {
-		return &PackageSummary{EvaluateSummary: sum}, err
+		return &PackageSummary{EvaluateSummary: sum, Unchanged: g.taken}, err
 	}
 	out := &PackageSummary{EvaluateSummary: sum, Unchanged: g.taken}
 	return out, errors.Join(err, out.results(ctx, cfg, &opts, rows, subjects, log))

@@ -23,7 +23,10 @@ them, the tool descriptions of MCP servers, or skill packages.
   evaluate package --data out/lake skills/pdf skills/ocr --task 'Summarise a PDF'
   evaluate suites                                 (task suites: what they ask for, and how answers are scored)
 
-Killed or stopped, run the same command again: no completed call is repeated.`
+Killed or stopped, run the same command again: no completed call is repeated.
+
+The flags below are those of every kind of evaluation. Which sessions, and by which evaluators (--evaluators, --sample, --service,
+--agent, --per, --seed, --rows, --compat, --expect): evaluate sessions --help. Each command has a help of its own.`
 
 type job struct {
 	cli.Common
