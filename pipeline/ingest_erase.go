@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -234,6 +235,40 @@ func (r *ingestRun) eraseRuns(ctx context.Context, key string) error {
 					return err
 				}
 			}
+		}
+	}
+	return r.eraseMaterials(ctx, touched)
+}
+
+// eraseMaterials deletes the skills that were sent to the touched runs and to no other: which session one was taken from is not told.
+func (r *ingestRun) eraseMaterials(ctx context.Context, touched map[string]bool) error {
+	if len(touched) == 0 {
+		return nil
+	}
+	runs, err := allRuns(ctx, r.root.Store)
+	if err != nil {
+		return err
+	}
+	sent, kept := map[string]bool{}, map[string]bool{}
+	for i := range runs {
+		of := kept
+		if touched["run="+runs[i].RunID] {
+			of = sent
+		}
+		for _, sum := range runs[i].Materials {
+			of[sum] = true
+		}
+	}
+	for _, sum := range slices.Sorted(maps.Keys(sent)) {
+		rows, _, err := table.Read[schema.Material](ctx, r.root.Store, materialKey(sum))
+		if err != nil {
+			return fmt.Errorf("read materials: %w", err)
+		}
+		if kept[sum] || len(rows) == 0 || rows[0].Kind != skillMaterial {
+			continue
+		}
+		if err := r.delete(ctx, materialKey(sum)); err != nil {
+			return err
 		}
 	}
 	return nil
