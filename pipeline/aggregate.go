@@ -48,6 +48,7 @@ type EvaluatorNumbers struct {
 
 	Servers []ServerGrade `json:"servers,omitempty"` // of tool descriptions
 	Skills  []SkillUse    `json:"skills,omitempty"`  // of the companions
+	Paired  *PairedResult `json:"paired,omitempty"`  // of tasks that were answered without and with skills
 }
 
 // aggregation is the state of one aggregate.
@@ -110,6 +111,9 @@ func (a *aggregation) overTime(ctx context.Context) error {
 	}
 	c := &a.cfg.Aggregate
 	for _, p := range a.parts {
+		if p.isPaired() {
+			continue // it is a comparison itself
+		}
 		if c.Baseline != "" {
 			if err := a.compare(ctx, p, all); err != nil {
 				return err

@@ -33,6 +33,9 @@ type SkillUse struct {
 // companions adds what a part says beyond rates: medians of servers, use of skills. Only such parts are read whole.
 func (p *aggregatePart) companions(ctx context.Context, st store.Store, extra *EvaluatorNumbers, level float64) error {
 	run := p.run
+	if p.isPaired() {
+		return p.paired(ctx, st, extra, level)
+	}
 	if name := p.rubric.Evaluator; name != tooldescription.Name && name != companions.Name {
 		return nil
 	}

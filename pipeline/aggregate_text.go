@@ -60,6 +60,9 @@ func (e *EvaluatorNumbers) writeText(w io.Writer) {
 	if flagged > maxApart {
 		fmt.Fprintf(w, "  and %d more (--summary FILE has them all)\n", flagged-maxApart)
 	}
+	if e.Paired != nil {
+		e.Paired.writeText(w)
+	}
 	writeServers(w, e.Servers)
 	writeSkills(w, e.Skills)
 	for _, f := range e.Flips {

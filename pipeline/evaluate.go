@@ -66,6 +66,7 @@ type evaluateRun struct {
 	contentSince time.Time
 	parts        []*part // one an evaluator, in order of their names
 	panel        []seat  // the judges; most runs have one
+	agent        *seat   // the model that answers tasks, of a run on a suite
 	runID        string
 	window       window
 	sum          EvaluateSummary
@@ -142,6 +143,9 @@ func (e *evaluateRun) open(ctx context.Context) error {
 	if err := e.openPanel(ctx); err != nil {
 		return err
 	}
+	if err := e.openAgent(ctx); err != nil {
+		return err
+	}
 	for i := range e.panel {
 		if _, batch := e.panel[i].judge.(model.Batcher); batch && (c.BudgetUSD > 0 || c.BudgetCalls > 0) {
 			return usagef("a batch job is ordered whole and cannot stop at a budget: use --sample to bound it, or the online judge")
@@ -178,6 +182,7 @@ func (e *evaluateRun) identify(sample []candidate) runIdentity {
 	for _, p := range e.parts {
 		id.Evaluators = append(id.Evaluators, identityOf(p.version))
 	}
+	id.Tasks = e.taskIdentity()
 	for _, c := range sample {
 		id.Sample = append(id.Sample, c.pair())
 	}
@@ -243,6 +248,7 @@ func (s *EvaluateSummary) causes() string {
 func (e *evaluateRun) forecast(ctx context.Context, sample []candidate) error {
 	e.sum.State = "dry_run"
 	votes := len(e.panel) * e.cfg.Evaluate.Repeat
+	var agent forecastAgent
 	err := e.walk(ctx, sample, func(places []int, subjects []evaluator.Subject) error {
 		asked := make([][]question, len(places))
 		for n, i := range places {
@@ -256,7 +262,7 @@ func (e *evaluateRun) forecast(ctx context.Context, sample []candidate) error {
 				if q.ballots != nil {
 					continue // an earlier run answered it
 				}
-				item, _, err := q.part.evaluator.Item(q.subject, "00000000")
+				item, err := e.preview(&q, &agent)
 				if err != nil && !errors.Is(err, transcript.ErrTooLong) {
 					return fmt.Errorf("render %s: %w", q.subject.ID, err)
 				}
@@ -285,6 +291,7 @@ func (e *evaluateRun) forecast(ctx context.Context, sample []candidate) error {
 			*e.sum.CostMicroUSD += e.forecastBatch(s, e.sum.Calls/len(e.panel), *cost)
 		}
 	}
+	e.addAgent(&agent)
 	e.sum.Warnings = append(e.sum.Warnings, e.unpriced()...)
 	return nil
 }
@@ -315,6 +322,7 @@ func (e *evaluateRun) runRow(p *part, rows *runRows, state string, cost *int64, 
 		MaskVersion: e.mask.Version(), SampleSHA256: sample, Calibration: "not_calibrated", Offline: e.offline() || e.modesOf(p) == byCode, CostUSD: cost,
 		SchemaVersion: schema.Version, Materials: e.sent.hashes(),
 	}
+	e.describeTasks(&run)
 	for _, s := range e.strata {
 		run.Strata, run.StrataEligible, run.StrataAttempted = append(run.Strata, s.Service), append(run.StrataEligible, int32(s.Eligible)), append(run.StrataAttempted, int32(s.Attempted))
 	}

@@ -49,6 +49,9 @@ func (e *evaluateRun) commit(ctx context.Context, led *ledger.Ledger, sample []c
 		all.explanations = append(all.explanations, rows.explanations...)
 	}
 	st := e.root.Store
+	if err := e.saveAnswers(ctx, questions); err != nil {
+		return err
+	}
 	err = errors.Join(
 		putRows(ctx, st, schema.Verdicts, schema.Verdicts.RunKey(e.runID), all.verdicts),
 		putRows(ctx, st, schema.Grades, schema.Grades.RunKey(e.runID), all.grades),

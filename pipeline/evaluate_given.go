@@ -17,6 +17,7 @@ type given struct {
 	windowed   bool           // they are those of a window of days
 	again      bool           // what an earlier run graded is graded again
 	taken      int            // subjects whose answers were taken over from earlier runs
+	tasks      *givenTasks    // of a run on a suite
 }
 
 // candidates are what may be graded and what of it will be.

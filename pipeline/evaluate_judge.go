@@ -195,12 +195,15 @@ func (j *judging) question(ctx context.Context, q *question) error {
 	if !q.asked {
 		return nil
 	}
-	item, err := j.loadItem(ctx, q)
+	item, err := j.item(ctx, q)
 	if ctx.Err() != nil {
 		j.stop.now(stopInterrupt, context.Cause(ctx))
 		return nil
 	}
-	if err != nil {
+	if errors.Is(err, errStop) {
+		return nil
+	}
+	if err != nil || item == nil {
 		return err
 	}
 	var ballots []ballot

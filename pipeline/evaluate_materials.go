@@ -23,6 +23,7 @@ import (
 // Kinds of materials beside rubrics.
 const (
 	skillMaterial    = "skill"
+	suiteMaterial    = "suite"
 	toolListMaterial = "tool_list"
 )
 
@@ -111,7 +112,7 @@ func listedTools(ctx context.Context, st store.Store, hashes []string) (map[list
 }
 
 func (g *given) materials() ([]evaluator.Material, error) {
-	var out []evaluator.Material
+	out := g.tasks.materials()
 	lists := map[string][]listedTool{}
 	for i := range g.candidates {
 		switch s := g.candidates[i].given; {

@@ -98,8 +98,12 @@ func (e *evaluateRun) offline() bool {
 // unpriced warns of each model whose price is not known.
 func (e *evaluateRun) unpriced() []string {
 	var out []string
-	for i := range e.panel {
-		if s := &e.panel[i]; !s.priced && !s.identity.Offline {
+	seats := e.panel
+	if e.agent != nil {
+		seats = append(slices.Clone(seats), *e.agent)
+	}
+	for i := range seats {
+		if s := &seats[i]; !s.priced && !s.identity.Offline && !slices.ContainsFunc(seats[:i], func(o seat) bool { return o.identity.Model == s.identity.Model }) {
 			out = append(out, fmt.Sprintf("no price is configured for %s: the cost is unknown, and --budget-usd cannot stop it (evaluate.prices in the configuration)", s.identity.Model))
 		}
 	}
@@ -113,10 +117,18 @@ func vote(ballots []ballot, safety map[string]bool, unanimous bool) []judge.Answ
 		return ballots[0].answers
 	}
 	var out []judge.Answer
-	for _, a := range ballots[0].answers {
+	for _, a := range wholeBallot(ballots).answers {
 		out = append(out, voteOne(ballots, a.Criterion, a.Item, unanimous && safety[a.Criterion]))
 	}
 	return out
+}
+
+// wholeBallot is a ballot that names everything that is voted on: one that graded. One whose call failed knows of no items.
+func wholeBallot(ballots []ballot) *ballot {
+	i := slices.IndexFunc(ballots, func(b ballot) bool {
+		return slices.ContainsFunc(b.answers, func(a judge.Answer) bool { return a.Verdict != judge.Ungraded })
+	})
+	return &ballots[max(i, 0)]
 }
 
 func voteOne(ballots []ballot, criterion, item string, unanimous bool) judge.Answer {
@@ -201,10 +213,8 @@ func (e *evaluateRun) agreement(questions []question) []Agreement {
 		for _, c := range p.version.Rubric.Criteria {
 			var counts [][]int
 			for i := range questions {
-				if q := &questions[i]; q.part == p && q.asked {
-					if row := countVotes(q.ballots, c.ID); row != nil {
-						counts = append(counts, row)
-					}
+				if q := &questions[i]; q.part == p && q.asked && len(q.ballots) > 0 {
+					counts = append(counts, countItems(q.ballots, c.ID)...)
 				}
 			}
 			if len(counts) == 0 {
@@ -226,11 +236,25 @@ func (e *evaluateRun) agreement(questions []question) []Agreement {
 	return out
 }
 
+// countItems counts one subject's votes on each item of a criterion that every ballot has a verdict on.
+func countItems(ballots []ballot, criterion string) [][]int {
+	var out [][]int
+	for _, a := range wholeBallot(ballots).answers {
+		if a.Criterion != criterion {
+			continue
+		}
+		if row := countVotes(ballots, criterion, a.Item); row != nil {
+			out = append(out, row)
+		}
+	}
+	return out
+}
+
 // countVotes counts one subject's votes by verdict; nil unless every ballot gave one.
-func countVotes(ballots []ballot, criterion string) []int {
+func countVotes(ballots []ballot, criterion, item string) []int {
 	row := make([]int, len(voteCategories))
 	for _, b := range ballots {
-		i := slices.IndexFunc(b.answers, func(a judge.Answer) bool { return a.Criterion == criterion })
+		i := slices.IndexFunc(b.answers, func(a judge.Answer) bool { return a.Criterion == criterion && a.Item == item })
 		if i < 0 {
 			return nil
 		}

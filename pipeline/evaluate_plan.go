@@ -42,6 +42,9 @@ type question struct {
 	rendering string // sha256 of what the judge is shown
 	suspected bool   // the record holds what looks written for a judge
 	ballots   []ballot
+
+	nonce  string  // of a question that can only be rendered when the agent model has answered
+	answer *string // the agent model's, masked
 }
 
 // ballot is what one judge answered in one repeat.
@@ -104,6 +107,9 @@ func nonce(key []byte, runID, evaluator, subject string) string {
 func (e *evaluateRun) planOne(ctx context.Context, q *question, nonce string) error {
 	if q.ballots != nil {
 		return nil // taken over from an earlier run
+	}
+	if a, ok := q.part.evaluator.(evaluator.Answered); ok {
+		return planAnswered(q, a, nonce)
 	}
 	item, answers, err := q.part.evaluator.Item(q.subject, nonce)
 	q.subject = withoutContent(q.subject)

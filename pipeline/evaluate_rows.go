@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tracejury/tracejury/judge"
+	"github.com/tracejury/tracejury/judge/evaluator"
 	"github.com/tracejury/tracejury/pipeline/session"
 	"github.com/tracejury/tracejury/schema"
 )
@@ -50,7 +51,7 @@ func (e *evaluateRun) rowsOf(p *part, questions []question) runRows {
 		row := schema.Grade{RunID: e.runID, Evaluator: p.version.Evaluator, Subject: r.subject.ID, Tenant: r.candidate.row.Tenant, SubjectKind: r.subject.Kind,
 			SessionKey: r.candidate.row.SessionKey, SubjectRevision: r.subject.Revision, Dt: r.candidate.dt, Service: r.candidate.row.Service,
 			Agent: r.candidate.row.Agent, Harness: r.candidate.row.Harness, Skill: r.subject.Skill, Server: server(&r.subject), Tool: tool(&r.subject), State: "graded", UngradedReason: g.Reason, Pass: g.Pass, Safe: g.Safe,
-			Score: g.Score, Grade: g.Letter, Undecided: g.Undecided}
+			Score: g.Score, Grade: g.Letter, Undecided: g.Undecided, Arm: arm(&r.subject), Category: category(&r.subject), TaskKind: taskKind(&r.subject)}
 		if g.Graded {
 			out.graded++
 		} else {
@@ -61,6 +62,9 @@ func (e *evaluateRun) rowsOf(p *part, questions []question) runRows {
 			row.State = "ungraded"
 		}
 		out.grades = append(out.grades, row)
+	}
+	if _, pairs := p.evaluator.(evaluator.Answered); pairs {
+		out.countPairs()
 	}
 	return out
 }
@@ -89,7 +93,7 @@ func (e *evaluateRun) addBallot(out *runRows, r *question, safety map[string]boo
 	v := &r.part.version
 	for _, a := range answers {
 		out.verdicts = append(out.verdicts, schema.Verdict{
-			RunID: e.runID, Evaluator: v.Evaluator, Subject: r.subject.ID, Criterion: a.Criterion, Item: a.Item, Repeat: k.repeat,
+			RunID: e.runID, Evaluator: v.Evaluator, Subject: r.subject.ID, Arm: arm(&r.subject), Category: category(&r.subject), TaskKind: taskKind(&r.subject), Criterion: a.Criterion, Item: a.Item, Repeat: k.repeat,
 			JudgeModel: k.model, Vote: k.vote, Tenant: r.candidate.row.Tenant, SubjectKind: r.subject.Kind,
 			SessionKey: r.candidate.row.SessionKey, SubjectRevision: r.subject.Revision, SpanID: r.subject.SpanID, Service: r.candidate.row.Service,
 			Agent: r.candidate.row.Agent, Harness: r.candidate.row.Harness, Skill: r.subject.Skill, Server: server(&r.subject), Tool: tool(&r.subject), Safety: safety[a.Criterion], Verdict: string(a.Verdict),
@@ -100,7 +104,7 @@ func (e *evaluateRun) addBallot(out *runRows, r *question, safety map[string]boo
 		if a.Explanation == "" && a.Withheld == "" && a.Steps == "" {
 			continue
 		}
-		x := schema.Explanation{RunID: e.runID, Evaluator: v.Evaluator, Subject: r.subject.ID, Criterion: a.Criterion, Item: a.Item,
+		x := schema.Explanation{RunID: e.runID, Evaluator: v.Evaluator, Subject: r.subject.ID, Arm: arm(&r.subject), Criterion: a.Criterion, Item: a.Item,
 			Repeat: k.repeat, JudgeModel: k.model, Vote: k.vote, Steps: a.Steps, Explanation: a.Explanation, Withheld: a.Withheld}
 		out.explanations = append(out.explanations, x)
 	}

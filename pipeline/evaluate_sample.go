@@ -136,6 +136,7 @@ type runIdentity struct {
 	Repeat      int                 `json:"repeat"`
 	Panel       []judge.Identity    `json:"panel,omitempty"`            // further judges
 	Unanimous   bool                `json:"safety_unanimous,omitempty"` //
+	Tasks       *taskIdentity       `json:"tasks,omitempty"`            // of a run on a suite
 	Sample      [][2]string         `json:"sample"`                     // (subject, revision) in sample order
 }
 

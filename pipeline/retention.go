@@ -87,7 +87,7 @@ func (r *ingestRun) applyRetention(ctx context.Context, c *Commit) error {
 	if err := errors.Join(r.expireTools(ctx), r.expireQuarantine(ctx), r.expireMaterials(ctx)); err != nil {
 		return err
 	}
-	return errors.Join(r.expireExplanations(ctx), r.expireRuns(ctx, schema.Answers.Name, r.expired),
+	return errors.Join(r.expireExplanations(ctx), r.expireAnswers(ctx),
 		r.expireRuns(ctx, "_ledger", r.expired), // replies hold the judge's own words
 		r.expireWork(ctx))
 }

@@ -41,6 +41,14 @@ type Run struct {
 	Strata          []string `parquet:"strata,optional,list"`
 	StrataEligible  []int32  `parquet:"strata_eligible,optional,list"`
 	StrataAttempted []int32  `parquet:"strata_attempted,optional,list"`
+
+	// Of a run on the tasks of a suite.
+	Suite        string   `parquet:"suite,optional"`
+	SuiteVersion int32    `parquet:"suite_version,optional"`
+	SuiteSHA256  string   `parquet:"suite_sha256,optional"`
+	SuiteSealed  bool     `parquet:"suite_sealed,optional"`
+	AgentModel   string   `parquet:"agent_model,optional"`
+	TaskSkills   []string `parquet:"task_skills,optional,list"` // names of the skills that one arm was given
 }
 
 // Verdict is a row of verdicts: what one judge, or the vote of all, said about one criterion of one subject.
@@ -107,6 +115,8 @@ type Grade struct {
 	Score           *float64 `parquet:"score,optional"`
 	Grade           string   `parquet:"grade,optional,dict"` // A–F
 	Undecided       bool     `parquet:"undecided"`           // only unclear and not applicable
+	Category        string   `parquet:"category,optional,dict"`
+	TaskKind        string   `parquet:"task_kind,optional,dict"`
 }
 
 // Explanation is a row of explanations: the judge's short text for one verdict, masked. It is content.

@@ -21,6 +21,8 @@ them, the tool descriptions of MCP servers, or skill packages.
   evaluate skills --data out/lake                 (were skills well chosen, and followed)
   evaluate tools --data out/lake --mcp-stdio 'npx -y @modelcontextprotocol/server-everything'
   evaluate package --data out/lake skills/pdf skills/ocr --task 'Summarise a PDF'
+  evaluate paired --data out/lake --suite infra-ops-practice --skill skills/runbooks --agent-model bedrock:eu.amazon.nova-pro-v1:0 \
+      --judge bedrock:eu.anthropic.claude-haiku-4-5-20251001-v1:0
   evaluate suites                                 (task suites: what they ask for, and how answers are scored)
 
 Killed or stopped, run the same command again: no completed call is repeated.
@@ -35,6 +37,7 @@ type job struct {
 	Skills   sessions `cmd:"" help:"Grade how agents chose and followed skills."`
 	Tools    tools    `cmd:"" help:"Grade the tool descriptions of MCP servers from A to F: those of the table tools, or of one server."`
 	Package  packages `cmd:"" help:"Grade skill packages: relevance for a task, completeness, threat."`
+	Paired   paired   `cmd:"" help:"Have a model answer the tasks of a suite twice, alone and with skills, and compare."`
 	Suites   suites   `cmd:"" help:"List task suites: their kinds, categories, rubric and calibration."`
 
 	command string
@@ -63,6 +66,8 @@ func (j *job) Run(ctx context.Context, log *slog.Logger, stdout io.Writer) (any,
 	switch j.command {
 	case "tools":
 		run = j.Tools.job(ctx, cfg, j.DryRun, log)
+	case "paired":
+		run = j.Paired.job(ctx, cfg, j.DryRun, log)
 	case "suites":
 		run = j.Suites.job(ctx, cfg, log)
 	case "package":

@@ -18,3 +18,17 @@ func (s *suites) job(ctx context.Context, cfg *pipeline.Config, log *slog.Logger
 		return some(pipeline.ListSuites(ctx, cfg, pipeline.SuitesOptions{Files: s.Paths}, log))
 	}
 }
+
+// paired is the flags of evaluate paired.
+type paired struct {
+	Suite       string   `help:"Built-in suite, or file of tasks." placeholder:"NAME|FILE"`
+	Skill       []string `help:"Folder with a SKILL.md that one arm is given; 1 to 20 of them." placeholder:"DIR"`
+	AgentModel  string   `help:"The model that answers the tasks, named as --judge names models." placeholder:"MODEL"`
+	AgentTokens int      `help:"Tokens of an answer at most (8192)." placeholder:"N"`
+	Seed        string   `help:"Any text: another one is another run of the same tasks." placeholder:"TEXT"`
+}
+
+func (p *paired) job(ctx context.Context, cfg *pipeline.Config, dry bool, log *slog.Logger) func() (textual, error) {
+	opts := pipeline.PairedOptions{DryRun: dry, Suite: p.Suite, Skills: p.Skill, AgentModel: p.AgentModel, AgentTokens: p.AgentTokens, Seed: p.Seed}
+	return func() (textual, error) { return some(pipeline.EvaluatePaired(ctx, cfg, opts, log)) }
+}

@@ -142,3 +142,16 @@ func manifestName(manifest string) string {
 	}
 	return ""
 }
+
+// SkillText is the SKILL.md of a folder, whole, and the name that its frontmatter declares, "" if none.
+func SkillText(folder fs.FS) (name, text string, err error) {
+	file, err := skillFile(folder)
+	if err != nil {
+		return "", "", err
+	}
+	if text, err = readText(folder, file, maxSkillFile); err != nil {
+		return "", "", err
+	}
+	manifest, _ := SplitSkill(text)
+	return manifestName(manifest), text, nil
+}

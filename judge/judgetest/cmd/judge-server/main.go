@@ -37,7 +37,7 @@ func run() error {
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	s := judgetest.NewHandler(judgetest.Options{Seed: *seed, Faults: f, Latency: *latency, RatePerSecond: *perSecond})
+	s := judgetest.NewHandler(judgetest.Options{Plain: true, Seed: *seed, Faults: f, Latency: *latency, RatePerSecond: *perSecond})
 	server := &http.Server{Addr: *addr, Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second}
 	fmt.Printf("AWS_ENDPOINT_URL_BEDROCK_RUNTIME=http://%s\n", *addr)
 	failed := make(chan error, 1)
