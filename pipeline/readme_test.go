@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tracejury/tracejury/judge"
 	"github.com/tracejury/tracejury/pipeline"
 )
 
@@ -157,6 +158,15 @@ func checkFlags(t *testing.T, make func(...string) string, words []string) {
 	for _, w := range words[1:] {
 		if flag, _, _ := strings.Cut(w, "="); strings.HasPrefix(flag, "--") && !strings.Contains(string(help), flag) {
 			t.Errorf("%s has no flag %s", words[0], flag)
+		}
+	}
+}
+
+// The rubrics of the pages are rubrics.
+func TestReadmeRubrics(t *testing.T) {
+	for _, block := range readme(t, "yml") {
+		if _, err := judge.ParseRubric([]byte(block), "page"); err != nil {
+			t.Errorf("%v in\n%s", err, block)
 		}
 	}
 }
