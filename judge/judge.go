@@ -146,6 +146,7 @@ type CallError struct {
 	Usage      Usage         // tokens that the failed attempt cost, where known
 	StopReason string
 	Hint       string // one sentence for a person, or ""
+	Refuses    string // what of how it is asked the service will never take, of an invalid request; "" where that is not known
 	Err        error
 }
 

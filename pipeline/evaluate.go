@@ -85,6 +85,25 @@ func (e *evaluateRun) maskText(s string) string { return e.mask.String(s, nil) }
 // Evaluate draws a sample of finished sessions and has a judge grade them. The same evaluation asked twice is one run: what a
 // run has been told already is never asked again.
 func Evaluate(ctx context.Context, cfg *Config, opts EvaluateOptions, log *slog.Logger) (*EvaluateSummary, error) {
+	for {
+		sum, err := evaluateOnce(ctx, cfg, opts, log)
+		refused, ok := errors.AsType[*refusedError](err)
+		if !ok {
+			return sum, err
+		}
+		// How a judge is asked is part of the run's identity, so that it is another run now. Nothing of this one was answered.
+		log.Warn("the service refuses to be asked so; asking in another way", "judge", refused.spec, "refuses", refused.what, "mode", refused.next.Mode, "temperature", refused.next.Temperature, "err", refused.err)
+		if err := rememberWay(cfg.StateDir, refused.spec, refused.next); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// evaluateOnce is Evaluate with the judges asked in one way.
+func evaluateOnce(ctx context.Context, cfg *Config, opts EvaluateOptions, log *slog.Logger) (*EvaluateSummary, error) {
+	if opts.given != nil {
+		opts.given.taken = 0
+	}
 	e := &evaluateRun{cfg: cfg, opts: opts, log: log, window: newWindow(cfg.asOf, cfg.Evaluate.Days)}
 	if err := e.open(ctx); err != nil {
 		return nil, err

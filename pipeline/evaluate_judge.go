@@ -41,6 +41,9 @@ func (e *evaluateRun) run(ctx context.Context, sample []candidate) error {
 		return err
 	}
 	stopped, err := e.judgeAll(ctx, led, questions)
+	if stopped != nil && stopped.reason == stopRefused {
+		return errors.Join(stopped.err, e.dropLedger(ctx, led))
+	}
 	if lost := e.lockLost(ctx); lost != nil {
 		return lost // the new holder writes the run; what was answered here is in the log
 	}
@@ -91,6 +94,7 @@ const (
 	stopBudget    stopReason = "budget"
 	stopInterrupt stopReason = "interrupt"
 	stopService   stopReason = "service"
+	stopRefused   stopReason = "refused" // of how the judge is asked: the run begins anew in another way
 )
 
 // judgeAll asks every question in sample order, and seals the ledger meanwhile.
@@ -269,7 +273,7 @@ func (j *judging) answers(ctx context.Context, s *seat, p *part, item *evaluator
 	req.Repeat = repeat
 	text, err := j.reply(ctx, s, p, item, &req, 0)
 	if err != nil {
-		return j.ungraded(&req, err)
+		return j.ungraded(s, &req, err)
 	}
 	answers, err := p.evaluator.Read(&req, text)
 	if _, invalid := errors.AsType[*evaluator.InvalidReply](err); !invalid {
@@ -277,7 +281,7 @@ func (j *judging) answers(ctx context.Context, s *seat, p *part, item *evaluator
 	}
 	req.RepairOf, req.RepairError = text, err.Error()
 	if text, err = j.reply(ctx, s, p, item, &req, 1); err != nil {
-		return j.ungraded(&req, err)
+		return j.ungraded(s, &req, err)
 	}
 	answers, err = p.evaluator.Read(&req, text)
 	if bad, invalid := errors.AsType[*evaluator.InvalidReply](err); invalid {
@@ -287,10 +291,13 @@ func (j *judging) answers(ctx context.Context, s *seat, p *part, item *evaluator
 }
 
 // ungraded turns a failed call into answers, unless the failure ends the run.
-func (j *judging) ungraded(req *judge.Request, err error) ([]judge.Answer, error) {
+func (j *judging) ungraded(s *seat, req *judge.Request, err error) ([]judge.Answer, error) {
 	ce, ok := errors.AsType[*judge.CallError](err)
 	if !ok {
 		return nil, err
+	}
+	if j.refused(s, ce) {
+		return nil, errStop
 	}
 	if ce.Class.Fatal() {
 		j.stop.now(stopService, err)
@@ -438,6 +445,9 @@ func (j *judging) settle(s *seat, a model.Attempt, reserved int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.spent -= reserved
+	if a.Err == nil {
+		s.answered = true
+	}
 	if cost := microUSD(s.price, s.priced, a.Usage); cost != nil {
 		j.spent += *cost
 	}

@@ -27,16 +27,20 @@ type BatchConfig struct {
 const batchPrice = 0.5
 
 // modelOptions are what the configuration says about the clients of judges.
-func (e *evaluateRun) modelOptions(ctx context.Context, spec string) (model.Options, error) {
+func (e *evaluateRun) modelOptions(ctx context.Context, spec string, s *seat) (model.Options, error) {
 	c := &e.cfg.Evaluate
 	opts := model.Options{Connections: c.Concurrency}
+	var err error
+	if opts.Table, s.fixed, err = e.ways(spec); err != nil {
+		return opts, err
+	}
+	s.way, _ = model.CapabilityOf(spec, opts.Table)
 	if !strings.HasPrefix(spec, "bedrock-batch:") {
 		return opts, nil
 	}
 	b := &c.Batch
 	opts.Region = b.Region
 	opts.Batch = model.BatchOptions{RoleARN: b.RoleARN, MinRecords: b.MinRecords, Log: e.log}
-	var err error
 	if opts.Batch.Poll, err = parseSpan(b.Poll); err != nil {
 		return opts, usagef("evaluate.batch.poll: %w", err)
 	}

@@ -21,6 +21,10 @@ type seat struct {
 	price    session.Price
 	priced   bool
 	caller   *model.Caller
+	spec     string           // as --judge names it
+	way      model.Capability // how it is asked
+	fixed    bool             // the configuration says how
+	answered bool             // some question, in this command; guarded by the lock of judging
 }
 
 const maxPanel = 9
@@ -30,7 +34,8 @@ func (e *evaluateRun) openPanel(ctx context.Context) error {
 	c := &e.cfg.Evaluate
 	for spec := range strings.SplitSeq(c.Judge, ",") {
 		spec = strings.TrimSpace(spec)
-		opts, err := e.modelOptions(ctx, spec)
+		s := seat{spec: spec}
+		opts, err := e.modelOptions(ctx, spec, &s)
 		if err != nil {
 			return err
 		}
@@ -38,7 +43,7 @@ func (e *evaluateRun) openPanel(ctx context.Context) error {
 		if err != nil {
 			return &ExitError{Code: ExitUsage, Err: fmt.Errorf("--judge: %w", err)}
 		}
-		s := seat{judge: j, identity: j.Identity()}
+		s.judge, s.identity = j, j.Identity()
 		if slices.ContainsFunc(e.panel, func(o seat) bool { return o.identity.Model == s.identity.Model }) {
 			return usagef("--judge: model %s sits on the panel twice: use --repeat to ask it again", s.identity.Model)
 		}

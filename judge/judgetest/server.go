@@ -79,6 +79,8 @@ type Options struct {
 	Plain bool
 	// Objects is where batch jobs find their records; nil refuses them.
 	Objects Objects
+	// RefuseModes are modes of structured output that the model does not take.
+	RefuseModes []string
 	Looks   int // at a batch job until it is done; 0 means 2
 }
 
@@ -302,8 +304,19 @@ func (s *Server) fault(body []byte, attempt int) string {
 	return ""
 }
 
+// refusals are the words with which a model refuses a mode.
+var refusals = map[string]string{
+	"native_schema": "This model doesn't support the outputConfig.textFormat field. Remove it and try again. (response_format)",
+	"forced_tool":   "This model doesn't support the toolConfig.toolChoice.tool field. Remove toolConfig.toolChoice.tool and try again.",
+	"auto_tool":     "This model doesn't support tool use.",
+}
+
 // answer decides what a valid call is answered. done says that the answer was already given.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, body []byte, c Call) (a Answer, done bool) {
+	if slices.Contains(s.opts.RefuseModes, c.Mode) {
+		fail(w, http.StatusBadRequest, "ValidationException", refusals[c.Mode], "")
+		return a, true
+	}
 	if s.rate != nil && !s.rate.Allow() {
 		s.mu.Lock()
 		s.limited++

@@ -37,7 +37,7 @@ func openAnthropic(base, name string, opts Options) (judge.Judge, error) {
 	if opts.APIKey == "" {
 		return nil, fmt.Errorf("judge anthropic:%s: no key: set ANTHROPIC_API_KEY", name)
 	}
-	c := capabilityOf("anthropic."+name, opts.Table)
+	c, _ := CapabilityOf("anthropic:"+name, opts.Table)
 	if opts.Mode != "" {
 		if !slices.Contains([]string{ModeNativeSchema, ModeForcedTool, ModeAutoTool}, opts.Mode) {
 			return nil, fmt.Errorf("judge anthropic:%s: mode %q is none of %s, %s, %s", name, opts.Mode, ModeNativeSchema, ModeForcedTool, ModeAutoTool)

@@ -64,7 +64,7 @@ func newBedrock(ctx context.Context, id string, opts Options) (*bedrock, aws.Con
 			return nil, cfg, err
 		}
 	}
-	c := capabilityOf(id, opts.Table)
+	c, _ := CapabilityOf("bedrock:"+id, opts.Table)
 	if opts.Mode != "" {
 		if !slices.Contains([]string{ModeNativeSchema, ModeForcedTool, ModeAutoTool}, opts.Mode) {
 			return nil, cfg, fmt.Errorf("mode %q is none of %s, %s, %s", opts.Mode, ModeNativeSchema, ModeForcedTool, ModeAutoTool)

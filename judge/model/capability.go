@@ -21,8 +21,8 @@ type Capability struct {
 	Cache       bool // takes cache points
 }
 
-// builtinTable lists what is known of models on Bedrock in November 2026. What it does not know gets the mode that every
-// model with tools takes.
+// builtinTable lists what is known of models on Bedrock in November 2026. What it does not know is asked in
+// the strictest mode first.
 var builtinTable = []Capability{
 	{"anthropic.claude-haiku-4-5", ModeNativeSchema, true, true},
 	{"anthropic.claude-sonnet-4-5", ModeNativeSchema, true, true},
@@ -35,7 +35,7 @@ var builtinTable = []Capability{
 	{"anthropic.claude-3", ModeForcedTool, true, true},
 	{"anthropic.claude", ModeNativeSchema, false, true}, // newer ones refuse sampling parameters and forced tools
 	{"amazon.nova", ModeForcedTool, true, true},
-	{"", ModeAutoTool, true, false},
+	{"", ModeNativeSchema, true, false}, // where its service refuses, see Fallback
 }
 
 // capabilityOf finds a model's row.

@@ -34,6 +34,9 @@ func bedrockError(err error) *judge.CallError {
 		return out
 	}
 	out.Class, out.Hint = bedrockClass(strings.ToLower(api.ErrorCode()), api.ErrorMessage(), err, status)
+	if out.Class == judge.ClassInvalid {
+		out.Refuses = refuses(api.ErrorMessage())
+	}
 	return out
 }
 
@@ -71,15 +74,27 @@ func validation(message string) (judge.Class, string) {
 			return judge.ClassOverflow, ""
 		}
 	}
-	for _, s := range []string{"outputconfig", "output_config", "toolchoice", "tool_choice", "schema", "structured"} {
+	switch refuses(m) {
+	case RefusesMode:
+		return judge.ClassInvalid, "the model does not take this mode of structured output: list it in evaluate.models with another mode (" + strings.Join(Modes, ", ") + ")"
+	case RefusesTemperature:
+		return judge.ClassInvalid, "the model takes no temperature: list it in evaluate.models with temperature: false"
+	}
+	return judge.ClassInvalid, ""
+}
+
+// refuses says what of how it was asked a service refuses, by the words of its message; "" nothing that is known.
+func refuses(message string) string {
+	m := strings.ToLower(message)
+	for _, s := range []string{"outputconfig", "output_config", "toolchoice", "tool_choice", "toolconfig", "tool use", "response_format", "json_schema", "schema", "structured"} {
 		if strings.Contains(m, s) {
-			return judge.ClassInvalid, "the model does not take this mode of structured output: set another judge mode (native_schema, forced_tool, auto_tool)"
+			return RefusesMode
 		}
 	}
 	if strings.Contains(m, "temperature") || strings.Contains(m, "top_p") {
-		return judge.ClassInvalid, "the model takes no sampling parameters: list it in the capability table without temperature"
+		return RefusesTemperature
 	}
-	return judge.ClassInvalid, ""
+	return ""
 }
 
 // statusClass goes by the HTTP status alone.

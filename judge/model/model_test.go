@@ -161,7 +161,7 @@ func TestOpen_Errors(t *testing.T) {
 
 func TestBedrock_ModeFollowsTheModel(t *testing.T) {
 	for id, want := range map[string]string{
-		haiku: "native_schema", nova: "forced_tool", other: "auto_tool", "anthropic.claude-3-haiku-20240307-v1:0": "forced_tool",
+		haiku: "native_schema", nova: "forced_tool", other: "native_schema", "anthropic.claude-3-haiku-20240307-v1:0": "forced_tool",
 		"eu.anthropic.claude-sonnet-9": "native_schema", "arn:aws:bedrock:eu-central-1:123456789012:inference-profile/eu.amazon.nova-lite-v1:0": "forced_tool",
 	} {
 		var seen judgetest.Call

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -29,19 +30,22 @@ func openOpenAI(base, name string, opts Options) (judge.Judge, error) {
 	if u.User != nil {
 		return nil, fmt.Errorf("judge openai:%s#%s: a password in the address would be stored: set OPENAI_API_KEY", u.Redacted(), name)
 	}
-	mode := opts.Mode
+	c, _ := CapabilityOf("openai:#"+name, opts.Table)
+	mode := cmp.Or(opts.Mode, c.Mode)
 	switch mode {
-	case "":
-		mode = ModeNativeSchema
 	case ModeNativeSchema, ModeText:
 	default:
 		return nil, fmt.Errorf("judge openai:%s#%s: mode %q is none of %s, %s", base, name, mode, ModeNativeSchema, ModeText)
 	}
-	if opts.Temperature == nil {
+	if opts.Temperature == nil && c.Temperature {
 		opts.Temperature = new(float64)
 	}
 	opts.Mode = mode
-	parameters, err := judge.CanonicalJSON(map[string]any{"temperature": *opts.Temperature, "server": u.Host})
+	settings := map[string]any{"server": u.Host}
+	if opts.Temperature != nil {
+		settings["temperature"] = *opts.Temperature
+	}
+	parameters, err := judge.CanonicalJSON(settings)
 	if err != nil {
 		return nil, fmt.Errorf("judge openai:%s#%s: %w", base, name, err)
 	}
@@ -58,7 +62,7 @@ type chatRequest struct {
 	Model          string        `json:"model"`
 	Messages       []chatMessage `json:"messages"`
 	MaxTokens      int           `json:"max_tokens"`
-	Temperature    float64       `json:"temperature"`
+	Temperature    *float64      `json:"temperature,omitempty"`
 	ResponseFormat any           `json:"response_format,omitempty"`
 }
 
@@ -86,7 +90,7 @@ type chatResponse struct {
 
 // Judge makes one request.
 func (o *openAI) Judge(ctx context.Context, req *judge.Request) (judge.Reply, error) {
-	body := chatRequest{Model: o.name, MaxTokens: req.MaxTokens, Temperature: *o.opts.Temperature}
+	body := chatRequest{Model: o.name, MaxTokens: req.MaxTokens, Temperature: o.opts.Temperature}
 	body.Messages = append([]chatMessage{{"system", req.System}}, messages(req, func(role, text string) chatMessage { return chatMessage{role, text} })...)
 	if o.opts.Mode == ModeNativeSchema && req.Schema != "" {
 		body.ResponseFormat = map[string]any{"type": "json_schema", "json_schema": map[string]any{

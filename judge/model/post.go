@@ -42,7 +42,11 @@ func postJSON(ctx context.Context, client *http.Client, url string, header http.
 	}
 	if resp.StatusCode != http.StatusOK {
 		class, hint := httpClass(resp.StatusCode, string(answer))
-		return nil, 0, &judge.CallError{Class: class, Hint: hint, RetryAfter: retryAfter(resp.Header), Err: fmt.Errorf("status %d: %w", resp.StatusCode, short(answer))}
+		ce := &judge.CallError{Class: class, Hint: hint, RetryAfter: retryAfter(resp.Header), Err: fmt.Errorf("status %d: %w", resp.StatusCode, short(answer))}
+		if class == judge.ClassInvalid {
+			ce.Refuses = refuses(string(answer))
+		}
+		return nil, 0, ce
 	}
 	return answer, time.Since(begin), nil
 }
