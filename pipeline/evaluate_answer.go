@@ -30,11 +30,16 @@ func (e *evaluateRun) openAgent(ctx context.Context) error {
 			return usagef("--judge rules: code can not tell what an answer meets: name a model")
 		}
 	}
-	j, err := model.Open(ctx, spec, model.Options{Connections: c.Concurrency})
+	s := &seat{spec: spec}
+	opts, err := e.modelOptions(ctx, spec, s)
+	if err != nil {
+		return err
+	}
+	j, err := model.Open(ctx, spec, opts)
 	if err != nil {
 		return &ExitError{Code: ExitUsage, Err: fmt.Errorf("--agent-model: %w", err)}
 	}
-	s := &seat{judge: j, identity: j.Identity()}
+	s.judge, s.identity = j, j.Identity()
 	if _, batch := j.(model.Batcher); batch || s.identity.Offline {
 		return usagef("--agent-model %s: want a model that answers at once, such as bedrock:<model id> or openai:http://host/v1#<model>", spec)
 	}
@@ -72,7 +77,7 @@ func (j *judging) item(ctx context.Context, q *question) (*evaluator.Item, error
 		return nil, nil
 	}
 	if err != nil {
-		answers, err := j.ungraded(&req, err)
+		answers, err := j.ungraded(j.run.agent, &req, err)
 		if err != nil {
 			return nil, err
 		}

@@ -81,7 +81,7 @@ type Options struct {
 	Objects Objects
 	// RefuseModes are modes of structured output that the model does not take.
 	RefuseModes []string
-	Looks   int // at a batch job until it is done; 0 means 2
+	Looks       int // at a batch job until it is done; 0 means 2
 }
 
 // Server is a running server. Its methods are safe for concurrent use.
