@@ -17,7 +17,9 @@ const maxReportSessions = 2000
 func (a *aggregation) reportModel(ctx context.Context, aggs []schema.Aggregate) (*report.Model, error) {
 	p := a.sum.main
 	m := &report.Model{Data: a.root.Store.URI(), AsOf: asOfRun(p.run), Run: p.run, Rubric: p.rubric, Aggregates: aggs}
-	if a.cfg.Aggregate.Report != "" {
+	if p.isPaired() {
+		m.Tasks = a.sum.pairedOf(p.run.Evaluator).report()
+	} else if a.cfg.Aggregate.Report != "" {
 		if err := a.reportSessions(ctx, m); err != nil {
 			return nil, err
 		}

@@ -3,7 +3,10 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 
+	"github.com/tracejury/tracejury/pipeline/report"
 	"github.com/tracejury/tracejury/pipeline/stats"
 	"github.com/tracejury/tracejury/pipeline/store"
 	"github.com/tracejury/tracejury/pipeline/table"
@@ -94,4 +97,55 @@ func (g *PairedGroup) aggregates(run *schema.Run, by string, level float64) ([]s
 		out = append(out, row)
 	}
 	return out, nil
+}
+
+// pairedOf is the result of a paired part of the run.
+func (s *AggregateSummary) pairedOf(evaluator string) *PairedResult {
+	for i := range s.Evaluators {
+		if e := &s.Evaluators[i]; e.Evaluator == evaluator {
+			return e.Paired
+		}
+	}
+	return nil
+}
+
+// report is the result as a report shows it.
+func (r *PairedResult) report() *report.Tasks {
+	if r == nil {
+		return nil
+	}
+	t := &report.Tasks{Reading: r.Reading, Head: []string{"Tasks", "graded", "without", "with", "gained", "lost", "change", "interval", "p"},
+		About: fmt.Sprintf("%s version %d, answered by %s; with the skills %s", r.Suite, r.SuiteVersion, r.AgentModel, strings.Join(r.Skills, ", "))}
+	row := func(name string, g *PairedGroup) {
+		cells := []string{name, strconv.Itoa(g.Tasks)}
+		if g.Tasks > 0 {
+			cells = append(cells, strconv.Itoa(g.PassedWithout), strconv.Itoa(g.PassedWith), strconv.Itoa(g.Gained), strconv.Itoa(g.Lost), fmt.Sprintf("%+.1f", 100*g.Change),
+				fmt.Sprintf("%+.1f to %+.1f", 100*g.Interval.Low, 100*g.Interval.High), pText(g.P))
+		}
+		for len(cells) < len(t.Head) {
+			cells = append(cells, "–")
+		}
+		t.Rows = append(t.Rows, cells)
+	}
+	if r.Overall != nil {
+		row("all", r.Overall)
+		for i := range r.ByKind {
+			row("kind: "+strings.ReplaceAll(r.ByKind[i].Group, "_", " "), &r.ByKind[i])
+		}
+		for i := range r.ByCategory {
+			row("category: "+dash(r.ByCategory[i].Group), &r.ByCategory[i])
+		}
+		t.Notes = append(t.Notes, fmt.Sprintf("Tango's score interval over the %d pairs of this run, not between runs; exact bootstrap beside it %+.1f to %+.1f points; p by McNemar, mid-p.",
+			r.Overall.Tasks, 100*r.Overall.Bootstrap.Low, 100*r.Overall.Bootstrap.High),
+			fmt.Sprintf("Unsafe answers: %d without, %d with. Mean score: %s without, %s with.", r.Overall.UnsafeWithout, r.Overall.UnsafeWith, pointText(r.Overall.ScoreWithout), pointText(r.Overall.ScoreWith)))
+	}
+	for _, l := range []struct {
+		what string
+		ids  []string
+	}{{"Gained", r.Gained}, {"Lost", r.Lost}, {"Not graded in both arms", r.Ungraded}} {
+		if len(l.ids) > 0 {
+			t.Notes = append(t.Notes, l.what+": "+strings.Join(l.ids, ", ")+".")
+		}
+	}
+	return t
 }

@@ -259,6 +259,15 @@ func pairedAggregate(t *testing.T, data, runID string) {
 	if err != nil || strings.Contains(string(page), "Task number") || strings.Contains(string(page), fakeKey) {
 		t.Errorf("report: %v", err)
 	}
+	md, err := os.ReadFile(strings.TrimSuffix(cfg.Aggregate.Report, ".html") + ".md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []string{string(page), string(md)} {
+		if !strings.Contains(p, "15.0") || !strings.Contains(p, "not enough evidence") || !strings.Contains(p, "includes zero") || !strings.Contains(p, "t-05") || !strings.Contains(p, "not calibrated") || strings.Contains(p, "By criterion") {
+			t.Errorf("the report does not tell the arms:\n%s", md)
+		}
+	}
 }
 
 // A task that is not graded in one arm has no pair; exactly a tenth of them is allowed.

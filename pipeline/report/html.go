@@ -178,6 +178,8 @@ func (v *view) headline() string {
 		return "There is no result for these " + plural(v.Noun) + "."
 	case v.Graded == 0:
 		return "No " + v.Noun + " was graded."
+	case v.Tasks != nil:
+		return v.Tasks.Reading
 	case !v.Passed.Shown():
 		return "No " + v.Noun + " had anything to pass."
 	}

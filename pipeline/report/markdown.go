@@ -20,7 +20,11 @@ func Markdown(w io.Writer, m *Model) error {
 	v := look(m, maxMarkdownSessions)
 	var d mdWriter
 	d.head(v)
-	d.short(v)
+	if v.Tasks != nil {
+		d.tasks(v.Tasks)
+	} else {
+		d.short(v)
+	}
 	d.past(v)
 	d.criteria(v)
 	d.services(v)

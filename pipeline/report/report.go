@@ -30,6 +30,7 @@ type Model struct {
 	Left      []Left         // sessions of the window that could not be judged, the newest first
 	LeftBy    map[string]int // how many, by why
 	Agreement *Agreement     // nil without labels, repeats or a panel
+	Tasks     *Tasks         // of a run on a suite, in place of rates: nil otherwise
 }
 
 // Ingest is what the last ingest says of the archive, so that a reader sees what the numbers rest on.

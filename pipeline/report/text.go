@@ -32,8 +32,10 @@ func Text(w io.Writer, m *Model) error {
 	t.line("")
 	t.wrapped("", v.counts())
 	t.line("")
-	t.rates(v)
-	t.criteria(v)
+	if v.Tasks == nil { // the caller prints those
+		t.rates(v)
+		t.criteria(v)
+	}
 	t.notes(v)
 	if _, err := io.WriteString(w, t.String()); err != nil {
 		return fmt.Errorf("write text report: %w", err)

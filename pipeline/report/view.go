@@ -48,6 +48,7 @@ type view struct {
 	SkillColumns                     []string
 	SkillsLeft                       int
 	Agreement                        *agreementView // nil without labels, repeats or a panel
+	Tasks                            *Tasks         // nil but of a run on a suite
 	Left                             []leftRow
 	LeftBy                           []pair
 	LeftAll                          int // sessions that could not be judged
@@ -138,6 +139,7 @@ func look(m *Model, sessions int) *view {
 	v.intervals()
 	v.changes()
 	v.sessions(m, sessions)
+	v.tasks(m)
 	v.Banners = v.banners(m)
 	v.basis(m)
 	v.Past = past(m, cmp.Or(v.Passed.level, v.Safe.level, 0.95))
