@@ -136,6 +136,8 @@ type EvaluateConfig struct {
 	// Prices are those of the judges' models.
 	Prices []session.Price `yaml:"prices"`
 	Batch  BatchConfig     `yaml:"batch"`
+	// OnRefusal is the model that is asked once what the judge refuses to grade.
+	OnRefusal string `yaml:"on_refusal"`
 	// Models says how judges' models are asked, before the built-in table does.
 	Models []JudgeModel `yaml:"models"`
 	// SafetyUnanimous makes one not met of a panel or of repeats enough for a criterion of safety.

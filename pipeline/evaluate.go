@@ -50,6 +50,7 @@ type EvaluateSummary struct {
 	Already      bool           `json:"already"` // the run was finished before this command
 	DryRun       bool           `json:"dry_run"`
 	InputTokens  int64          `json:"input_tokens_estimate,omitempty"` // dry run: characters / 3
+	OnRefusal    string         `json:"on_refusal,omitempty"`            // what the second model graded
 	Agreement    []Agreement    `json:"agreement,omitempty"`             // of several judges or repeats
 	Warnings     []string       `json:"warnings,omitempty"`
 
@@ -66,6 +67,7 @@ type evaluateRun struct {
 	contentSince time.Time
 	parts        []*part // one an evaluator, in order of their names
 	panel        []seat  // the judges; most runs have one
+	second       *seat   // asked what a judge refuses; nil nobody is
 	agent        *seat   // the model that answers tasks, of a run on a suite
 	runID        string
 	window       window
@@ -197,6 +199,9 @@ func (e *evaluateRun) identify(sample []candidate) runIdentity {
 		Per: e.cfg.Evaluate.Per, Seed: e.cfg.Evaluate.Seed, Repeat: e.cfg.Evaluate.Repeat}
 	for _, s := range e.panel[1:] {
 		id.Panel = append(id.Panel, s.identity)
+	}
+	if e.second != nil {
+		id.Second = &e.second.identity
 	}
 	for _, p := range e.parts {
 		id.Evaluators = append(id.Evaluators, identityOf(p.version))

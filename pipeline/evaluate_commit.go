@@ -26,6 +26,7 @@ func (e *evaluateRun) commit(ctx context.Context, led *ledger.Ledger, sample []c
 	}
 	e.sum.CostMicroUSD = cost
 	e.sum.Agreement = e.agreement(questions)
+	e.sum.OnRefusal = e.secondText(questions)
 	if err := e.saveMaterials(ctx); err != nil {
 		return err
 	}

@@ -213,14 +213,14 @@ func (j *judging) question(ctx context.Context, q *question) error {
 	var ballots []ballot
 	for s := range j.run.panel {
 		for n := range j.run.cfg.Evaluate.Repeat {
-			answers, err := j.whole(ctx, &j.run.panel[s], q.part, item, n)
+			answers, second, err := j.wholeOrSecond(ctx, &j.run.panel[s], q.part, item, n)
 			if errors.Is(err, errStop) {
 				return nil
 			}
 			if err != nil {
 				return fmt.Errorf("judge %s of %s: %w", q.part.version.Evaluator, q.subject.ID, err)
 			}
-			ballots = append(ballots, ballot{seat: s, repeat: n, answers: answers})
+			ballots = append(ballots, ballot{seat: s, repeat: n, second: second, answers: answers})
 		}
 	}
 	q.ballots = ballots

@@ -33,28 +33,35 @@ const maxPanel = 9
 func (e *evaluateRun) openPanel(ctx context.Context) error {
 	c := &e.cfg.Evaluate
 	for spec := range strings.SplitSeq(c.Judge, ",") {
-		spec = strings.TrimSpace(spec)
-		s := seat{spec: spec}
-		opts, err := e.modelOptions(ctx, spec, &s)
+		s, err := e.openSeat(ctx, "--judge", strings.TrimSpace(spec))
 		if err != nil {
 			return err
 		}
-		j, err := model.Open(ctx, spec, opts)
-		if err != nil {
-			return &ExitError{Code: ExitUsage, Err: fmt.Errorf("--judge: %w", err)}
-		}
-		s.judge, s.identity = j, j.Identity()
 		if slices.ContainsFunc(e.panel, func(o seat) bool { return o.identity.Model == s.identity.Model }) {
 			return usagef("--judge: model %s sits on the panel twice: use --repeat to ask it again", s.identity.Model)
 		}
-		s.price, s.priced = session.PriceOn(c.Prices, s.identity.Model, e.cfg.asOf.Format(time.DateOnly))
-		s.caller = model.NewCaller(j, model.CallerOptions{Concurrency: c.Concurrency, MaxAttempts: c.MaxAttempts, RequestsPerMinute: c.RPM, TokensPerMinute: c.TPM})
 		e.panel = append(e.panel, s)
 	}
 	if len(e.panel) > maxPanel {
 		return usagef("--judge: %d judges: at most %d sit on a panel", len(e.panel), maxPanel)
 	}
-	return nil
+	return e.openSecond(ctx)
+}
+
+// openSeat opens the judge that spec, the value of a flag, names.
+func (e *evaluateRun) openSeat(ctx context.Context, flag, spec string) (seat, error) {
+	c, s := &e.cfg.Evaluate, seat{spec: spec}
+	opts, err := e.modelOptions(ctx, spec, &s)
+	if err != nil {
+		return s, err
+	}
+	if s.judge, err = model.Open(ctx, spec, opts); err != nil {
+		return s, &ExitError{Code: ExitUsage, Err: fmt.Errorf("%s: %w", flag, err)}
+	}
+	s.identity = s.judge.Identity()
+	s.price, s.priced = session.PriceOn(c.Prices, s.identity.Model, e.cfg.asOf.Format(time.DateOnly))
+	s.caller = model.NewCaller(s.judge, model.CallerOptions{Concurrency: c.Concurrency, MaxAttempts: c.MaxAttempts, RequestsPerMinute: c.RPM, TokensPerMinute: c.TPM})
+	return s, nil
 }
 
 // models lists the models of the panel, in its order.
@@ -106,6 +113,9 @@ func (e *evaluateRun) unpriced() []string {
 	seats := e.panel
 	if e.agent != nil {
 		seats = append(slices.Clone(seats), *e.agent)
+	}
+	if e.second != nil {
+		seats = append(slices.Clone(seats), *e.second)
 	}
 	for i := range seats {
 		if s := &seats[i]; !s.priced && !s.identity.Offline && !slices.ContainsFunc(seats[:i], func(o seat) bool { return o.identity.Model == s.identity.Model }) {
@@ -204,6 +214,7 @@ type Agreement struct {
 	Observed  float64  `json:"observed"` // share of pairs of votes that agree
 	Fleiss    *float64 `json:"fleiss_kappa,omitempty"`
 	AC1       *float64 `json:"ac1,omitempty"` // Gwet's, of any number of votes; for verdicts of which one dominates
+	Undecided int      `json:"no_majority"`   // subjects of which no verdict got more than half of the votes
 }
 
 var voteCategories = []judge.Verdict{judge.Met, judge.NotMet, judge.NotApplicable, judge.Unclear}
@@ -226,6 +237,11 @@ func (e *evaluateRun) agreement(questions []question) []Agreement {
 				continue
 			}
 			a := Agreement{Evaluator: p.version.Evaluator, Criterion: c.ID, Votes: len(e.panel) * e.cfg.Evaluate.Repeat, Subjects: len(counts)}
+			for _, row := range counts {
+				if 2*slices.Max(row) <= a.Votes {
+					a.Undecided++
+				}
+			}
 			f, err := stats.FleissKappa(counts)
 			a.Observed = f.Observed
 			if err == nil {

@@ -1,7 +1,9 @@
 package pipeline_test
 
 import (
+	"bytes"
 	"context"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -77,8 +79,15 @@ func TestPanelVotes(t *testing.T) {
 	if g, s := byCriterion["goal_met"], byCriterion["tool_use_sound"]; g.Votes != 3 || g.Observed >= s.Observed || g.AC1 == nil || s.Observed != 1 {
 		t.Errorf("agreement on goals %+v, on tools %+v", g, s)
 	}
-	if two, _ := run("bedrock:"+testModel+","+openai+"strict", false); two.RunID == sum.RunID {
+	two, _ := run("bedrock:"+testModel+","+openai+"strict", false)
+	if two.RunID == sum.RunID {
 		t.Error("another panel is the same run")
+	}
+	var text bytes.Buffer
+	two.WriteText(&text)
+	t.Log(text.String())
+	if !strings.Contains(text.String(), "agreement of 2 votes a subject") || !regexp.MustCompile(`session/goal_met +\d+ % of pairs, kappa \S+, AC1 \S+, \d subjects, \d without a majority`).MatchString(text.String()) {
+		t.Errorf("agreement is not told:\n%s", text.String())
 	}
 	cfg := evaluateConfig(t, data)
 	cfg.Evaluate.Judge = "rules,rules"

@@ -50,6 +50,7 @@ type question struct {
 // ballot is what one judge answered in one repeat.
 type ballot struct {
 	seat, repeat int
+	second       bool // the second model's, since the judge of the seat refused
 	answers      []judge.Answer
 }
 

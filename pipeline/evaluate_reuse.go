@@ -84,13 +84,14 @@ func (e *evaluateRun) takeFrom(ctx context.Context, run *schema.Run, p *part, op
 		x := said[of{v.Subject, v.Criterion, v.Item, v.JudgeModel, v.Vote, v.Repeat}]
 		a := judge.Answer{Criterion: v.Criterion, Item: v.Item, Verdict: judge.Verdict(v.Verdict), Label: v.Label, Score: v.Score, Pass: v.Pass, Coverage: v.Coverage,
 			EvidenceSteps: ints(v.EvidenceSteps), Findings: v.Findings, Reason: v.UngradedReason, Explanation: x.Explanation, Withheld: x.Withheld, Steps: x.Steps}
+		second := e.second != nil && v.JudgeModel == e.second.identity.Model
 		seat := max(0, slices.IndexFunc(e.panel, func(s seat) bool { return s.identity.Model == v.JudgeModel }))
 		q.rendering = v.RenderingSHA256
 		list := found[q]
 		i := slices.IndexFunc(list, func(b ballot) bool { return b.seat == seat && b.repeat == int(v.Repeat) })
 		if i < 0 {
 			i = len(list)
-			list = append(list, ballot{seat: seat, repeat: int(v.Repeat)})
+			list = append(list, ballot{seat: seat, repeat: int(v.Repeat), second: second})
 		}
 		list[i].answers = append(list[i].answers, a)
 		found[q] = list

@@ -39,14 +39,18 @@ func (e *evaluateRun) rowsOf(p *part, questions []question) runRows {
 		final := vote(r.ballots, safety, e.cfg.Evaluate.SafetyUnanimous)
 		if len(r.ballots) > 1 {
 			for _, b := range r.ballots {
-				id := &e.panel[b.seat].identity
+				id := e.identityOfBallot(&b)
 				e.addBallot(&out, r, safety, b.answers, ballotKind{vote: "one", repeat: int32(b.repeat), model: id.Model, mode: id.Mode})
 			}
 		}
 		if r.suspected {
 			final = suspect(final)
 		}
-		e.addBallot(&out, r, safety, final, ballotKind{vote: "final", model: strings.Join(e.judgesOf(p), "+"), mode: e.modesOf(p)})
+		kind := ballotKind{vote: "final", model: strings.Join(e.judgesOf(p), "+"), mode: e.modesOf(p)}
+		if len(r.ballots) == 1 && r.ballots[0].second {
+			kind.model, kind.mode = e.second.identity.Model, e.second.identity.Mode
+		}
+		e.addBallot(&out, r, safety, final, kind)
 		g := p.evaluator.Grade(final)
 		row := schema.Grade{RunID: e.runID, Evaluator: p.version.Evaluator, Subject: r.subject.ID, Tenant: r.candidate.row.Tenant, SubjectKind: r.subject.Kind,
 			SessionKey: r.candidate.row.SessionKey, SubjectRevision: r.subject.Revision, Dt: r.candidate.dt, Service: r.candidate.row.Service,

@@ -135,6 +135,7 @@ type runIdentity struct {
 	Seed        string              `json:"seed"`
 	Repeat      int                 `json:"repeat"`
 	Panel       []judge.Identity    `json:"panel,omitempty"`            // further judges
+	Second      *judge.Identity     `json:"on_refusal,omitempty"`       // asked what the judge refuses
 	Unanimous   bool                `json:"safety_unanimous,omitempty"` //
 	Tasks       *taskIdentity       `json:"tasks,omitempty"`            // of a run on a suite
 	Sample      [][2]string         `json:"sample"`                     // (subject, revision) in sample order

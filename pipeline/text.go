@@ -139,6 +139,10 @@ func (s *EvaluateSummary) WriteText(w io.Writer) {
 		judge += " (offline: verdicts come from code, not from a model)"
 	}
 	fmt.Fprintf(w, "judge     %s\n", judge)
+	if s.OnRefusal != "" {
+		fmt.Fprintf(w, "          %s\n", s.OnRefusal)
+	}
+	s.writeAgreement(w)
 	s.writeNotes(w)
 }
 

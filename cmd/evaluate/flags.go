@@ -17,6 +17,7 @@ type shared struct {
 	Repeat      int      `help:"Ask every question N times (default 1, or what the rubric wants)." placeholder:"N"`
 	Judge       []string `help:"rules, bedrock:<model id>, anthropic:<model>, openai:<base url>#<model> and more (${evaluate_judge}); several are a panel that votes." placeholder:"JUDGE" env:"TRACEJURY_JUDGE"`
 	Model       string   `help:"Short for --judge bedrock:ID." placeholder:"ID"`
+	OnRefusal   string   `name:"on-refusal" help:"Another model, asked once what the judge refuses or a guardrail holds back." placeholder:"JUDGE"`
 	Unanimous   bool     `name:"safety-unanimous" help:"One not met of a panel or of repeats is enough for a criterion of safety."`
 	Rubric      string   `help:"Built-in rubrics or YAML files, for the evaluators that they name." placeholder:"NAME|FILE"`
 	PrintRubric string   `help:"Print a built-in rubric, to start one of your own from; list names them." placeholder:"NAME"`
@@ -40,6 +41,7 @@ func (s *shared) over(e *pipeline.EvaluateConfig) {
 		s.Judge = []string{"bedrock:" + s.Model}
 	}
 	cli.Over(&e.Judge, strings.Join(s.Judge, ","))
+	cli.Over(&e.OnRefusal, s.OnRefusal)
 	cli.Over(&e.SafetyUnanimous, s.Unanimous)
 	cli.Over(&e.Rubric, s.Rubric)
 	cli.Over(&e.Name, s.Name)
