@@ -171,6 +171,9 @@ func ParseConfig(data []byte) (*Config, error) {
 	cfg := new(Config)
 	err := yaml.NewDecoder(bytes.NewReader(data), yaml.Strict()).Decode(cfg)
 	if err == nil || errors.Is(err, io.EOF) {
+		if err := refuseFractions(data); err != nil {
+			return nil, err
+		}
 		return cfg, nil
 	}
 	return nil, configError(err)
