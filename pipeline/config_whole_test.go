@@ -13,7 +13,7 @@ func TestConfigurationRefusesFractions(t *testing.T) {
 		"retention:\n  content: 0.5\n":                         "line 2, column 12: retention.content: 0.5: want a whole number",
 		"evaluate:\n  days: 1.5\n":                             "evaluate.days",
 		"evaluate: {sample: 2.5}\n":                            "evaluate.sample",
-		"limits:\n  max_object_bytes: 1.5\n":                  "limits.max_object_bytes",
+		"limits:\n  max_object_bytes: 1.5\n":                   "limits.max_object_bytes",
 		"evaluate:\n  days: 7.0\n":                             "",
 		"evaluate:\n  budget_usd: 2.5\n":                       "",
 		"evaluate:\n  prices:\n    - {model: m, input: 0.5}\n": "",
