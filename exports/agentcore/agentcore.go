@@ -77,7 +77,10 @@ func (t Target) Files(ctx context.Context, in *exports.Input, sink exports.Sink)
 	if !in.HasSessions() {
 		return nil
 	}
-	return writeSessions(ctx, in, sink)
+	if err := writeSessions(ctx, in, sink); err != nil {
+		return err
+	}
+	return writeBatches(ctx, in, sink)
 }
 
 // Loss implements exports.Target.
@@ -132,11 +135,11 @@ func (t Target) Loss(in *exports.Input) []exports.Loss {
 		if in.Tools.RunID != "" {
 			add(ToolsFile, "grade", "no field: target jsonl holds grades and verdicts")
 		}
+		add(ToolsFile, "server", "no field: tools of one name and one description stand there once, whichever servers and services have them")
 		add(ToolsFile, "input_schema", "no field: parameters are left out, and what their schema says of them")
 		add(ToolsFile, "description", "a tool without one is left out: the platform takes no empty text")
 		add(ToolsFile, "agent_traces", "agentTraces is yours to fill in: the sessions from which the platform is to learn")
 	}
-	out = append(out, exports.PartsLeft(in)...)
-	add("", "batch_evaluation", "not written: it names a log group and an evaluator id that only the account knows")
-	return out
+	out = append(out, batchLosses()...)
+	return append(out, exports.PartsLeft(in)...)
 }

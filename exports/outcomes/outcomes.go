@@ -144,7 +144,7 @@ func (Target) Loss(in *exports.Input) []exports.Loss {
 		}
 		add(ToolsFile, "description", "a tool without one is left out: the platform takes no empty text")
 		add(ToolsFile, "input_schema", "type, properties and required only: other members of a schema are left out")
-		add(ToolsFile, "server", "no field: a custom tool belongs to an agent; the tools of an MCP server cannot be described anew")
+		add(ToolsFile, "server", "no field: a custom tool belongs to an agent; the tools of an MCP server cannot be described anew, and two of one name and the same words stand there once")
 	}
 	return append(out, exports.PartsLeft(in)...)
 }
