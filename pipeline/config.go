@@ -138,6 +138,8 @@ type EvaluateConfig struct {
 	Batch  BatchConfig     `yaml:"batch"`
 	// OnRefusal is the model that is asked once what the judge refuses to grade.
 	OnRefusal string `yaml:"on_refusal"`
+	// Cache is a place for replies that runs and machines share; "" none.
+	Cache string `yaml:"cache"`
 	// Models says how judges' models are asked, before the built-in table does.
 	Models []JudgeModel `yaml:"models"`
 	// SafetyUnanimous makes one not met of a panel or of repeats enough for a criterion of safety.

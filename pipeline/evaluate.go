@@ -45,6 +45,7 @@ type EvaluateSummary struct {
 	Calls        int            `json:"calls"`                 // attempts made by this command
 	FromLedger   int            `json:"from_ledger"`           // questions that an earlier command had answered
 	FromBatch    int            `json:"from_batch,omitempty"`  // of the calls: answered by a batch job
+	FromCache    int            `json:"from_cache,omitempty"`  // questions that the shared cache answered
 	Batch        []string       `json:"batch,omitempty"`       // what becomes of the questions of judges that take many at once
 	CostMicroUSD *int64         `json:"cost_micro_usd,omitempty"`
 	Already      bool           `json:"already"` // the run was finished before this command
@@ -65,10 +66,11 @@ type evaluateRun struct {
 	root         *Root
 	mask         *mask.Masker
 	contentSince time.Time
-	parts        []*part // one an evaluator, in order of their names
-	panel        []seat  // the judges; most runs have one
-	second       *seat   // asked what a judge refuses; nil nobody is
-	agent        *seat   // the model that answers tasks, of a run on a suite
+	parts        []*part      // one an evaluator, in order of their names
+	panel        []seat       // the judges; most runs have one
+	cache        *sharedCache // nil: there is none
+	second       *seat        // asked what a judge refuses; nil nobody is
+	agent        *seat        // the model that answers tasks, of a run on a suite
 	runID        string
 	window       window
 	sum          EvaluateSummary
@@ -164,7 +166,7 @@ func (e *evaluateRun) open(ctx context.Context) error {
 	if err := e.openPanel(ctx); err != nil {
 		return err
 	}
-	if err := e.openAgent(ctx); err != nil {
+	if err := errors.Join(e.openAgent(ctx), e.openCache(ctx)); err != nil {
 		return err
 	}
 	for i := range e.panel {

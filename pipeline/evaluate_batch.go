@@ -104,8 +104,17 @@ func (j *judging) open(ctx context.Context, s *seat, questions []question) iter.
 				for n := range j.run.cfg.Evaluate.Repeat {
 					req := it.Request
 					req.Repeat = n
-					if _, done := j.ledger.Completed(j.key(s, q.part, &it, &req, 0)); done {
+					key := j.key(s, q.part, &it, &req, 0)
+					if _, done := j.ledger.Completed(key); done {
 						continue
+					}
+					hit, err := j.fromCache(ctx, s, q.part, key, &it, &req, 0)
+					if hit {
+						continue
+					}
+					if err != nil {
+						yield(nil, err)
+						return
 					}
 					if !yield(&req, nil) {
 						return
@@ -117,7 +126,7 @@ func (j *judging) open(ctx context.Context, s *seat, questions []question) iter.
 }
 
 // fromBatch takes the answer that a batch job gave, if one did, into the ledger.
-func (j *judging) fromBatch(s *seat, p *part, key string, item *evaluator.Item, req *judge.Request, repair int) (text string, done bool, err error) {
+func (j *judging) fromBatch(ctx context.Context, s *seat, p *part, key string, item *evaluator.Item, req *judge.Request, repair int) (text string, done bool, err error) {
 	b, ok := s.judge.(model.Batcher)
 	if !ok {
 		return "", false, nil
@@ -130,6 +139,7 @@ func (j *judging) fromBatch(s *seat, p *part, key string, item *evaluator.Item, 
 	if err := j.ledger.Append(rec); err != nil {
 		return "", true, fmt.Errorf("write ledger: %w", err)
 	}
+	j.toCache(ctx, s, &rec)
 	j.mu.Lock()
 	j.calls++
 	j.batched++

@@ -158,7 +158,7 @@ func (e *evaluateRun) callRows(led *ledger.Ledger) ([]schema.Call, *int64, error
 		}
 		rows = append(rows, schema.Call{RunID: e.runID, RequestSHA256: r.RequestSHA256, Attempt: attempts[r.RequestSHA256], Evaluator: r.Evaluator, Subject: r.Subject,
 			Model: r.Model, Mode: r.Mode, InputTokens: r.Usage.InputTokens, CacheReadTokens: r.Usage.CacheReadTokens, CacheWriteTokens: r.Usage.CacheWriteTokens,
-			OutputTokens: r.Usage.OutputTokens, CostUSD: cost, LatencyMicros: r.LatencyMicros, StopReason: r.StopReason, ErrorClass: string(r.ErrorClass)})
+			OutputTokens: r.Usage.OutputTokens, CostUSD: cost, LatencyMicros: r.LatencyMicros, StopReason: r.StopReason, ErrorClass: string(r.ErrorClass), Cached: r.Cached})
 	}
 	table.Sort(rows)
 	return rows, total, nil

@@ -145,7 +145,7 @@ func (e *evaluateRun) judgeAll(ctx context.Context, led *ledger.Ledger, question
 	if err == nil && !j.stop.stopped() {
 		j.cleanBatches(ctx)
 	}
-	e.sum.FromBatch = j.batched
+	e.sum.FromBatch, e.sum.FromCache = j.batched, j.cached
 	e.sum.Calls, e.sum.FromLedger, e.sum.Causes = j.calls, j.fromLedger, j.causes
 	return j.stop, err
 }
@@ -186,6 +186,7 @@ type judging struct {
 	mu         sync.Mutex
 	calls      int
 	fromLedger int
+	cached     int               // questions that the shared cache answered
 	batched    int               // of the calls: answered by a batch job
 	causes     map[string]string // class ─► the first error of it
 	spent      int64             // millionths of a dollar, with what is reserved for calls in flight
@@ -332,7 +333,11 @@ func (j *judging) reply(ctx context.Context, s *seat, p *part, item *evaluator.I
 		}
 		return rec.Text, nil
 	}
-	if text, done, err := j.fromBatch(s, p, key, item, req, repair); done {
+	if hit, err := j.fromCache(ctx, s, p, key, item, req, repair); hit || err != nil {
+		rec, _ := j.ledger.Completed(key)
+		return rec.Text, err
+	}
+	if text, done, err := j.fromBatch(ctx, s, p, key, item, req, repair); done {
 		return text, err
 	}
 	if !j.affordable(s, req) {
@@ -356,6 +361,7 @@ func (j *judging) reply(ctx context.Context, s *seat, p *part, item *evaluator.I
 		if logErr == nil {
 			logErr = j.ledger.Append(rec)
 		}
+		j.toCache(ctx, s, &rec)
 	})
 	switch {
 	case logErr != nil:

@@ -132,7 +132,7 @@ func (s *EvaluateSummary) WriteText(w io.Writer) {
 	if s.Already {
 		fmt.Fprintln(w, "calls     none: this run was finished before")
 	} else {
-		fmt.Fprintf(w, "calls     %d made now, %d answers taken from the ledger%s\n", s.Calls, s.FromLedger, dollars("; the whole run cost ", s.CostMicroUSD))
+		fmt.Fprintf(w, "calls     %d made now, %d answers taken from the ledger%s%s\n", s.Calls, s.FromLedger, fromCache(s.FromCache), dollars("; the whole run cost ", s.CostMicroUSD))
 	}
 	judge := s.Judge
 	if s.Offline {
@@ -144,6 +144,13 @@ func (s *EvaluateSummary) WriteText(w io.Writer) {
 	}
 	s.writeAgreement(w)
 	s.writeNotes(w)
+}
+
+func fromCache(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d from the shared cache", n)
 }
 
 // writeNotes prints what a dry run and a run both tell.

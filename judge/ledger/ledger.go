@@ -52,7 +52,8 @@ type Record struct {
 	Usage         judge.Usage `json:"usage"`
 	LatencyMicros int64       `json:"latency_micros"`
 	ErrorClass    judge.Class `json:"error_class,omitempty"`
-	Batch         bool        `json:"batch,omitempty"` // answered by a batch job, which costs less
+	Cached        bool        `json:"cached,omitempty"` // taken from a shared cache: nobody was asked
+	Batch         bool        `json:"batch,omitempty"`  // answered by a batch job, which costs less
 	State         State       `json:"state,omitempty"`
 }
 

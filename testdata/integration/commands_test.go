@@ -241,6 +241,7 @@ type evaluateSummary struct {
 	Calls        int            `json:"calls"`
 	FromLedger   int            `json:"from_ledger"`
 	FromBatch    int            `json:"from_batch"`
+	FromCache    int            `json:"from_cache"`
 	Already      bool           `json:"already"`
 }
 
