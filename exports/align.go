@@ -33,7 +33,8 @@ func (c *Criterion) Check() error {
 }
 
 // Align returns the verdicts in the order of the rubric and of their items. What a session lacks is ungraded, never defaulted; a
-// verdict that the rubric does not ask for, or two for one criterion and item, would be lost in a file and is an error.
+// verdict that the rubric does not ask for, or two for one criterion and item, would be lost in a file and is an error. Of a graded
+// task a criterion without a verdict was not asked, as the task has no item of it: it has no row.
 func Align(r *judge.Rubric, s *Session) ([]Criterion, error) {
 	place := make(map[string]int, len(r.Criteria))
 	out := make([]Criterion, len(r.Criteria))
@@ -60,6 +61,15 @@ func Align(r *judge.Rubric, s *Session) ([]Criterion, error) {
 			return nil, fmt.Errorf("session %s: criterion %s has two verdicts", Cut(s.Key, 64), c.ID)
 		}
 		items = append(items, c)
+	}
+	if s.Graded && s.Subject != nil && s.Subject.Kind == "task" {
+		asked := out[:0]
+		for i := range out {
+			if filled[i] {
+				asked = append(asked, out[i])
+			}
+		}
+		out = asked
 	}
 	if len(items) == 0 {
 		return out, nil

@@ -56,6 +56,8 @@ type Subject struct {
 	SpanID string
 	Grade  string   // A to F; "" where the evaluator gives none
 	Score  *float64 // of the whole subject
+	// Arm is which of two ways a task was done; Category and TaskKind are the task's. All "" elsewhere.
+	Arm, Category, TaskKind string
 }
 
 // Part is what a further evaluator of the run found, about skills, calls, tools or packages.

@@ -73,7 +73,8 @@ func (in *Input) SubjectOf(s *Session) Subject {
 	}
 	u := *s.Subject
 	return Subject{ID: in.Text(u.ID, 256), Kind: u.Kind, Skill: in.Text(u.Skill, 256), Server: in.Text(u.Server, 256), Tool: in.Text(u.Tool, 256),
-		SpanID: in.HashID(u.SpanID), Grade: in.Text(u.Grade, 16), Score: u.Score}
+		SpanID: in.HashID(u.SpanID), Grade: in.Text(u.Grade, 16), Score: u.Score,
+		Arm: in.Text(u.Arm, 64), Category: in.Text(u.Category, 256), TaskKind: in.Text(u.TaskKind, 64)}
 }
 
 // PartsLeft are the losses of a target that holds what was found about whole sessions and nothing of the run's other evaluators.

@@ -133,7 +133,7 @@ func exportSession(d *runData, g schema.Grade, row schema.Session, verdicts []sc
 	return s
 }
 
-// verdictsBySubject sorts the final verdicts of each subject in the rubric's order.
+// verdictsBySubject sorts the final verdicts of each subject, and of each of its arms, in the rubric's order.
 func verdictsBySubject(d *runData) map[string][]schema.Verdict {
 	place := map[string]int{}
 	for i, c := range d.rubric.Criteria {
@@ -141,7 +141,8 @@ func verdictsBySubject(d *runData) map[string][]schema.Verdict {
 	}
 	out := map[string][]schema.Verdict{}
 	for _, v := range d.verdicts {
-		out[v.Subject] = append(out[v.Subject], v)
+		id := subjectID(v.Subject, v.Arm)
+		out[id] = append(out[id], v)
 	}
 	for _, vs := range out {
 		slices.SortStableFunc(vs, func(a, b schema.Verdict) int { return place[a.Criterion] - place[b.Criterion] })

@@ -135,10 +135,11 @@ func eachGrade(d *runData, rows map[string]schema.Session, explain bool) func(co
 					return
 				}
 				g := &d.grades[i]
-				vs := verdicts[g.Subject]
+				vs := verdicts[subjectID(g.Subject, g.Arm)]
 				s := exportSession(d, *g, rows[g.SessionKey], vs, explain)
 				if g.SubjectKind != "session" {
-					s.Subject = &exports.Subject{ID: g.Subject, Kind: g.SubjectKind, Skill: g.Skill, Server: g.Server, Tool: g.Tool, Grade: g.Grade, Score: g.Score}
+					s.Subject = &exports.Subject{ID: g.Subject, Kind: g.SubjectKind, Skill: g.Skill, Server: g.Server, Tool: g.Tool, Grade: g.Grade, Score: g.Score,
+						Arm: g.Arm, Category: g.Category, TaskKind: g.TaskKind}
 					if len(vs) > 0 {
 						s.Subject.SpanID = vs[0].SpanID
 					}
@@ -180,7 +181,7 @@ func (p *packageJoin) add(ctx context.Context, root *Root, d *runData, explain b
 			pkg = &exports.Package{Name: told.Name, Manifest: told.Manifest, Body: told.Body, Task: told.Task}
 			p.of[g.Subject] = pkg
 		}
-		for _, v := range verdicts[g.Subject] {
+		for _, v := range verdicts[subjectID(g.Subject, g.Arm)] {
 			pkg.Criteria = append(pkg.Criteria, exportCriterion(d, v, explain))
 		}
 	}

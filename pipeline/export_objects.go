@@ -190,7 +190,7 @@ func gradedTools(d *runData, defined map[string]definition, listed map[listedNam
 			t.Description, t.InputSchema = l.Description, string(l.InputSchema)
 		}
 		t.Graded, t.UngradedReason, t.Grade, t.Score = g.State == "graded", g.UngradedReason, g.Grade, g.Score
-		for _, v := range verdicts[g.Subject] {
+		for _, v := range verdicts[subjectID(g.Subject, g.Arm)] {
 			t.Criteria = append(t.Criteria, exportCriterion(d, v, explain))
 		}
 		if t.Name == "" { // a name is what joins; the subject ends in it where the column is empty
@@ -206,7 +206,7 @@ func exportCriterion(d *runData, v schema.Verdict, explain bool) exports.Criteri
 	c := exports.Criterion{ID: v.Criterion, Item: v.Item, Safety: v.Safety, Verdict: judge.Verdict(v.Verdict), Label: v.Label, Score: v.Score,
 		UngradedReason: v.UngradedReason, EvidenceSteps: v.EvidenceSteps}
 	if explain {
-		c.Explanation = d.explanations[v.Subject+"\x00"+v.Criterion+"\x00"+v.Item].Explanation
+		c.Explanation = d.explanations[subjectID(v.Subject, v.Arm)+"\x00"+v.Criterion+"\x00"+v.Item].Explanation
 	}
 	return c
 }

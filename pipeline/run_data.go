@@ -113,7 +113,7 @@ func loadSubjects(ctx context.Context, st store.Store, run schema.Run, wanted fu
 		return nil, err
 	}
 	for _, e := range expl {
-		d.explanations[e.Subject+"\x00"+e.Criterion+"\x00"+e.Item] = e
+		d.explanations[subjectID(e.Subject, e.Arm)+"\x00"+e.Criterion+"\x00"+e.Item] = e
 	}
 	return d, nil
 }

@@ -58,7 +58,7 @@ func subjectHeader(in *exports.Input) []string {
 	if !in.IsPart() {
 		return nil
 	}
-	return []string{"subject", "subject_kind", "skill", "server", "tool", "span_id"}
+	return []string{"subject", "subject_kind", "skill", "server", "tool", "span_id", "arm", "category", "task_kind"}
 }
 
 func subjectCells(in *exports.Input, s *exports.Session) []string {
@@ -66,7 +66,7 @@ func subjectCells(in *exports.Input, s *exports.Session) []string {
 		return nil
 	}
 	u := in.SubjectOf(s)
-	return []string{u.ID, u.Kind, u.Skill, u.Server, u.Tool, u.SpanID}
+	return []string{u.ID, u.Kind, u.Skill, u.Server, u.Tool, u.SpanID, u.Arm, u.Category, u.TaskKind}
 }
 
 // wide is one cell a criterion: of one with items the verdicts of all, in their order.

@@ -52,6 +52,10 @@ type Subject struct {
 	SpanID string   `json:"span_id,omitempty"`
 	Grade  string   `json:"grade,omitempty"`
 	Score  *float64 `json:"score,omitempty"`
+	// Of a task: which of two ways it was done, and what it is.
+	Arm      string `json:"arm,omitempty"`
+	Category string `json:"category,omitempty"`
+	TaskKind string `json:"task_kind,omitempty"`
 }
 
 // Criterion is the verdict on one criterion.

@@ -125,7 +125,8 @@ func subject(in *exports.Input, s *exports.Session) []keyValue {
 	}
 	u := in.SubjectOf(s)
 	out := []keyValue{text("tracejury.subject", u.ID), text("tracejury.subject.kind", u.Kind), text("tracejury.evaluator", in.Run.Evaluator)}
-	for _, kv := range []keyValue{text("gen_ai.skill.name", u.Skill), text("gen_ai.tool.name", u.Tool), text("tracejury.tool.server", u.Server), text("tracejury.grade", u.Grade), text("tracejury.span_id", u.SpanID)} {
+	for _, kv := range []keyValue{text("gen_ai.skill.name", u.Skill), text("gen_ai.tool.name", u.Tool), text("tracejury.tool.server", u.Server), text("tracejury.grade", u.Grade), text("tracejury.span_id", u.SpanID),
+		text("tracejury.arm", u.Arm), text("tracejury.task.category", u.Category), text("tracejury.task.kind", u.TaskKind)} {
 		if *kv.Value.String != "" {
 			out = append(out, kv)
 		}

@@ -66,7 +66,7 @@ func writeGraded(ctx context.Context, in *exports.Input, sink exports.Sink) erro
 		u := in.SubjectOf(s)
 		g := schema.Grade{RunID: in.Run.RunID, Evaluator: in.Run.Evaluator, Subject: u.ID, SubjectKind: u.Kind, SessionKey: in.HashID(s.Key), Skill: u.Skill, Server: u.Server, Tool: u.Tool,
 			SubjectRevision: in.HashID(s.Revision), Dt: day(s.StartedUnixNano), Service: in.Masked(s.Service), Agent: in.Masked(s.Agent), Harness: in.Masked(s.Harness), State: "graded",
-			Pass: s.Pass, Safe: s.Safe, Undecided: s.Undecided, Grade: u.Grade, Score: u.Score}
+			Pass: s.Pass, Safe: s.Safe, Undecided: s.Undecided, Grade: u.Grade, Score: u.Score, Arm: u.Arm, Category: u.Category, TaskKind: u.TaskKind}
 		if !exports.Complete(s, criteria) {
 			g.State, g.UngradedReason = "ungraded", cmp.Or(in.Masked(s.UngradedReason), exports.ReasonMissing)
 			g.Pass, g.Safe, g.Undecided = nil, nil, false
@@ -82,7 +82,7 @@ func writeGraded(ctx context.Context, in *exports.Input, sink exports.Sink) erro
 			c := &criteria[i]
 			err := emit(schema.Verdict{RunID: in.Run.RunID, Evaluator: in.Run.Evaluator, Subject: u.ID, Criterion: c.ID, Item: in.Masked(c.Item), Vote: "final", SubjectKind: u.Kind,
 				SessionKey: in.HashID(s.Key), SubjectRevision: in.HashID(s.Revision), SpanID: u.SpanID, Service: in.Masked(s.Service), Agent: in.Masked(s.Agent), Harness: in.Masked(s.Harness),
-				Skill: u.Skill, Server: u.Server, Tool: u.Tool,
+				Skill: u.Skill, Server: u.Server, Tool: u.Tool, Arm: u.Arm, Category: u.Category, TaskKind: u.TaskKind,
 				Safety: c.Safety, Verdict: string(c.Verdict), Label: in.Masked(c.Label), Score: c.Score, EvidenceSteps: c.EvidenceSteps, UngradedReason: in.Masked(c.UngradedReason),
 				JudgeMode: in.Run.JudgeMode, PromptVersion: in.Run.PromptVersion, PromptSHA256: in.Run.PromptSHA256, RubricSHA256: in.Run.RubricSHA256})
 			if err != nil {
@@ -95,12 +95,13 @@ func writeGraded(ctx context.Context, in *exports.Input, sink exports.Sink) erro
 		return err
 	}
 	return write(ctx, in, sink, in.File(ExplanationsFile), func(s *exports.Session, criteria []exports.Criterion, emit func(schema.Explanation) error) error {
+		u := in.SubjectOf(s)
 		for i := range criteria {
 			c := &criteria[i]
 			if c.Explanation == "" {
 				continue
 			}
-			err := emit(schema.Explanation{RunID: in.Run.RunID, Evaluator: in.Run.Evaluator, Subject: in.SubjectOf(s).ID, Criterion: c.ID, Item: in.Masked(c.Item), Vote: "final", Explanation: in.Masked(c.Explanation)})
+			err := emit(schema.Explanation{RunID: in.Run.RunID, Evaluator: in.Run.Evaluator, Subject: u.ID, Arm: u.Arm, Criterion: c.ID, Item: in.Masked(c.Item), Vote: "final", Explanation: in.Masked(c.Explanation)})
 			if err != nil {
 				return err
 			}
