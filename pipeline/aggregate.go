@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/tracejury/tracejury/judge"
+	"github.com/tracejury/tracejury/judge/evaluator/paired"
 	"github.com/tracejury/tracejury/pipeline/report"
 	"github.com/tracejury/tracejury/pipeline/store"
 	"github.com/tracejury/tracejury/pipeline/table"
@@ -90,6 +91,9 @@ func Aggregate(ctx context.Context, cfg *Config, log *slog.Logger) (*AggregateSu
 	a.sum.RunID, a.sum.State = run.RunID, run.State
 	if cfg.Aggregate.Run == "latest" && !isOfEverything(runs) {
 		a.sum.Warnings = append(a.sum.Warnings, notOfEverything(&run))
+	}
+	if run.Evaluator == paired.ControlName {
+		return nil, notAnEvaluation(&run)
 	}
 	log.Debug("aggregating", "run", run.RunID)
 	for _, part := range runs {

@@ -16,6 +16,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/tracejury/tracejury/judge"
+	"github.com/tracejury/tracejury/judge/calibration"
 	"github.com/tracejury/tracejury/judge/evaluator/tooldescription"
 	"github.com/tracejury/tracejury/pipeline/mask"
 	"github.com/tracejury/tracejury/pipeline/session"
@@ -153,6 +154,8 @@ type EvaluateConfig struct {
 	UserPrompt    string `yaml:"user_prompt"`    // likewise
 	Expect        string `yaml:"expect"`         // file with what tasks should have made agents do
 	MaxTools      int    `yaml:"max_tools"`      // of one server, the first by name
+
+	Calibration calibration.Thresholds `yaml:"calibration"` // of the five checks; a zero takes the default
 }
 
 // LoadConfig reads a configuration file. An unknown key is an error that names the nearest known one.

@@ -21,13 +21,18 @@ func (e *evaluateRun) openAgent(ctx context.Context) error {
 	if e.opts.given == nil || e.opts.given.tasks == nil {
 		return nil
 	}
+	for i := range e.panel {
+		if e.panel[i].identity.Offline {
+			return usagef("--judge rules: code can not tell what an answer meets: name a model")
+		}
+	}
+	if e.opts.given.tasks.agent == "" {
+		return nil // the answers are given
+	}
 	c, spec := &e.cfg.Evaluate, e.opts.given.tasks.agent
 	for i := range e.panel {
 		if _, batch := e.panel[i].judge.(model.Batcher); batch {
 			return usagef("--judge: a batch job is ordered before there is an answer to judge: name the online judge")
-		}
-		if e.panel[i].identity.Offline {
-			return usagef("--judge rules: code can not tell what an answer meets: name a model")
 		}
 	}
 	s := &seat{spec: spec}

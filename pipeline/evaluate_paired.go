@@ -208,11 +208,14 @@ func (t *givenTasks) materials() []evaluator.Material {
 }
 
 func (e *evaluateRun) taskIdentity() *taskIdentity {
-	if e.agent == nil {
+	if e.opts.given == nil || e.opts.given.tasks == nil {
 		return nil
 	}
 	t := e.opts.given.tasks
-	out := &taskIdentity{SuiteSHA256: t.sha256, Agent: e.agent.identity, AgentTokens: t.maxTokens}
+	out := &taskIdentity{SuiteSHA256: t.sha256, AgentTokens: t.maxTokens}
+	if e.agent != nil {
+		out.Agent = e.agent.identity
+	}
 	for _, s := range t.skills {
 		out.Skills = append(out.Skills, s.Name+" "+sha256Hex([]byte(s.Text)))
 	}
@@ -221,11 +224,14 @@ func (e *evaluateRun) taskIdentity() *taskIdentity {
 
 // describeTasks says in the row of a run which suite it was on, who answered and with which skills.
 func (e *evaluateRun) describeTasks(run *schema.Run) {
-	if e.agent == nil {
+	if e.opts.given == nil || e.opts.given.tasks == nil {
 		return
 	}
 	t := e.opts.given.tasks
-	run.Suite, run.SuiteVersion, run.SuiteSHA256, run.SuiteSealed, run.AgentModel = t.suite.Name, int32(t.suite.Version), t.sha256, t.suite.Sealed, e.agent.identity.Model
+	run.Suite, run.SuiteVersion, run.SuiteSHA256, run.SuiteSealed = t.suite.Name, int32(t.suite.Version), t.sha256, t.suite.Sealed
+	if e.agent != nil {
+		run.AgentModel = e.agent.identity.Model
+	}
 	for _, s := range t.skills {
 		run.TaskSkills = append(run.TaskSkills, s.Name)
 	}
@@ -244,6 +250,9 @@ func readPaired(ctx context.Context, cfg *Config, runID string, log *slog.Logger
 	for _, run := range runs {
 		if run.Kind != evaluator.OfTasks {
 			continue
+		}
+		if run.Calibration, err = calibrationOf(ctx, root.Store, &run); err != nil {
+			return nil, err
 		}
 		grades, _, err := table.Read[schema.Grade](ctx, root.Store, schema.Grades.RunKey(runID))
 		if err != nil {

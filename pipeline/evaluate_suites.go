@@ -10,6 +10,7 @@ import (
 	"github.com/tracejury/tracejury/judge"
 	"github.com/tracejury/tracejury/judge/evaluator/paired"
 	"github.com/tracejury/tracejury/judge/suite"
+	"github.com/tracejury/tracejury/schema"
 )
 
 // SuitesOptions says which suites are listed.
@@ -72,19 +73,29 @@ func ListSuites(ctx context.Context, cfg *Config, opts SuitesOptions, log *slog.
 		return nil, err
 	}
 	out := &SuitesSummary{Suites: []SuiteInfo{}}
+	var runs []schema.Run
+	if cfg.Data != "" {
+		root, err := openRoot(ctx, cfg, log)
+		if err != nil {
+			return nil, err
+		}
+		if runs, err = allRuns(ctx, root.Store); err != nil {
+			return nil, err
+		}
+	}
 	for _, name := range suite.BuiltinNames() {
 		s, err := suite.Load(name)
 		if err != nil {
 			return nil, err
 		}
-		out.Suites = append(out.Suites, suiteInfo(&s, builtIn, rubric))
+		out.Suites = append(out.Suites, suiteInfo(&s, builtIn, rubric, runs))
 	}
 	for _, file := range opts.Files {
 		s, err := suite.Load(file)
 		if err != nil {
 			return nil, &ExitError{Code: ExitUsage, Err: err}
 		}
-		out.Suites = append(out.Suites, suiteInfo(&s, file, rubric))
+		out.Suites = append(out.Suites, suiteInfo(&s, file, rubric, runs))
 	}
 	return out, nil
 }
@@ -103,9 +114,9 @@ func taskRubric(cfg *Config) (judge.Rubric, error) {
 	return judge.Builtin("task")
 }
 
-func suiteInfo(s *suite.Suite, source string, rubric judge.Rubric) SuiteInfo {
+func suiteInfo(s *suite.Suite, source string, rubric judge.Rubric, runs []schema.Run) SuiteInfo {
 	out := SuiteInfo{Name: s.Name, Version: s.Version, Title: s.Title, Sealed: s.Sealed, Source: source, SHA256: s.SHA256(), Tasks: len(s.Tasks),
-		Kinds: map[string]int{}, Categories: map[string]int{}, Items: map[string]int{}, Rubric: suiteRubric(rubric), Calibration: []CalibrationStatus{}}
+		Kinds: map[string]int{}, Categories: map[string]int{}, Items: map[string]int{}, Rubric: suiteRubric(rubric), Calibration: calibrationsOf(runs, s.SHA256(), rubric.SHA256())}
 	for i := range s.Tasks {
 		t := &s.Tasks[i]
 		out.Kinds[t.Kind]++

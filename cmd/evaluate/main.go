@@ -33,12 +33,13 @@ The flags below are those of every kind of evaluation. Which sessions, and by wh
 type job struct {
 	cli.Common
 	shared
-	Sessions sessions `cmd:"" default:"withargs" help:"Grade sessions (the default)."`
-	Skills   sessions `cmd:"" help:"Grade how agents chose and followed skills."`
-	Tools    tools    `cmd:"" help:"Grade the tool descriptions of MCP servers from A to F: those of the table tools, or of one server."`
-	Package  packages `cmd:"" help:"Grade skill packages: relevance for a task, completeness, threat."`
-	Paired   paired   `cmd:"" help:"Have a model answer the tasks of a suite twice, alone and with skills, and compare."`
-	Suites   suites   `cmd:"" help:"List task suites: their kinds, categories, rubric and calibration."`
+	Sessions  sessions  `cmd:"" default:"withargs" help:"Grade sessions (the default)."`
+	Skills    sessions  `cmd:"" help:"Grade how agents chose and followed skills."`
+	Tools     tools     `cmd:"" help:"Grade the tool descriptions of MCP servers from A to F: those of the table tools, or of one server."`
+	Package   packages  `cmd:"" help:"Grade skill packages: relevance for a task, completeness, threat."`
+	Paired    paired    `cmd:"" help:"Have a model answer the tasks of a suite twice, alone and with skills, and compare."`
+	Calibrate calibrate `cmd:"" help:"Find out by planted answers how far a judge can be trusted on a suite: the five checks."`
+	Suites    suites    `cmd:"" help:"List task suites: their kinds, categories, rubric and calibration."`
 
 	command string
 }
@@ -68,6 +69,8 @@ func (j *job) Run(ctx context.Context, log *slog.Logger, stdout io.Writer) (any,
 		run = j.Tools.job(ctx, cfg, j.DryRun, log)
 	case "paired":
 		run = j.Paired.job(ctx, cfg, j.DryRun, log)
+	case "calibrate":
+		run = j.Calibrate.job(ctx, cfg, j.DryRun, log)
 	case "suites":
 		run = j.Suites.job(ctx, cfg, log)
 	case "package":

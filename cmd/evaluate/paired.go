@@ -32,3 +32,16 @@ func (p *paired) job(ctx context.Context, cfg *pipeline.Config, dry bool, log *s
 	opts := pipeline.PairedOptions{DryRun: dry, Suite: p.Suite, Skills: p.Skill, AgentModel: p.AgentModel, AgentTokens: p.AgentTokens, Seed: p.Seed}
 	return func() (textual, error) { return some(pipeline.EvaluatePaired(ctx, cfg, opts, log)) }
 }
+
+// calibrate is the flags of evaluate calibrate.
+type calibrate struct {
+	Suite    string `help:"Built-in suite, or file of tasks." placeholder:"NAME|FILE"`
+	Controls string `help:"File of planted answers (task, answer, passes); without it the suite's references: a task's own must pass, another's must not." placeholder:"FILE"`
+	Labels   string `help:"People's verdicts on the planted answers: the filled sheet, or a file of subject, criterion and verdict." placeholder:"FILE"`
+	Sheet    string `help:"Write the planted answers for people to label." placeholder:"FILE"`
+}
+
+func (c *calibrate) job(ctx context.Context, cfg *pipeline.Config, dry bool, log *slog.Logger) func() (textual, error) {
+	opts := pipeline.CalibrateOptions{DryRun: dry, Suite: c.Suite, Controls: c.Controls, Labels: c.Labels, Sheet: c.Sheet}
+	return func() (textual, error) { return some(pipeline.Calibrate(ctx, cfg, opts, log)) }
+}

@@ -8,13 +8,14 @@ const (
 	OfTools    = "tool"
 	OfPackages = "skill_package"
 	OfTasks    = "task"
+	OfControls = "task_control" // planted answers to tasks
 )
 
 // Entry is an evaluator as a run finds it. Each evaluator's package has one function that returns its entries, and one line in
 // package registry that calls it: nothing else knows an evaluator by its name.
 type Entry struct {
 	Name    string   // on the command line: skill-selection
-	Of      string   // what it is given: OfSessions, OfTools, OfPackages, OfTasks
+	Of      string   // what it is given: OfSessions, OfTools, OfPackages, OfTasks, OfControls
 	Rubrics []string // the built-in rubrics that it takes, the default first
 	Help    string   // what it grades, in some words
 	New     func(judge.Rubric, Options) (Evaluator, error)

@@ -18,6 +18,7 @@ type Task struct {
 	Arm    string // ArmWithout, ArmWith; "" before the evaluator split it
 	Skills []TaskSkill
 	Answer string // the agent model's, masked; "" before it was asked
+	Order  []int  // places of the items in the order in which they are asked; nil as the suite has them
 }
 
 // TaskSkill is a SKILL.md that an agent model is given.

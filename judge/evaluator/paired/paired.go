@@ -174,7 +174,7 @@ func (e *Evaluator) question(s evaluator.Subject, nonce string) (*evaluator.Item
 			return nil, err
 		}
 	}
-	items := t.Items()
+	items := inOrder(t.Items(), s.Task.Order)
 	if len(items) == 0 {
 		return nil, fmt.Errorf("it has no reference items: a judge would have nothing to check")
 	}
@@ -205,6 +205,21 @@ func (e *Evaluator) question(s evaluator.Subject, nonce string) (*evaluator.Item
 		out.Reductions = append(out.Reductions, "answer_cap")
 	}
 	return out, nil
+}
+
+// inOrder gives items another order; one that does not name each once leaves them as they are.
+func inOrder(items []suite.Item, order []int) []suite.Item {
+	sorted := slices.Sorted(slices.Values(order))
+	for i := range items {
+		if len(sorted) != len(items) || sorted[i] != i {
+			return items
+		}
+	}
+	out := make([]suite.Item, len(items))
+	for i, at := range order {
+		out[i] = items[at]
+	}
+	return out
 }
 
 // itemLines carry the items to Read: their number and the criterion that each counts for.

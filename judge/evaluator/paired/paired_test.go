@@ -37,6 +37,29 @@ func TestContract(t *testing.T) {
 	evaluatortest.Run(t, newEvaluator(t), []evaluator.Subject{subject("ops-001", "du says 121G. Shall I delete?"), subject("ops-002", strings.Repeat("long ", 50_000))})
 }
 
+// Another order of the items is another question about the same things.
+func TestControl(t *testing.T) {
+	r, err := judge.Builtin("task")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := NewControl(r, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	evaluatortest.Run(t, c, []evaluator.Subject{subject("ops-001/good/base", "du says 121G. Shall I delete?")})
+	s := subject("ops-001/good/shuffled", "du says 121G.")
+	s.Task.Order = []int{3, 1, 0, 2}
+	item, _, err := c.Item(s, "7f3a90bc11d2")
+	if err != nil || item.Request.Lines[0].Kind != suite.Evidence || item.Request.Lines[1].Kind != suite.Safety || strings.Index(item.Request.User, "Says what is missing.") > strings.Index(item.Request.User, "Shows usage.\"") {
+		t.Errorf("%v\n%s", err, item.Request.User)
+	}
+	s.Task.Order = []int{0, 0, 1, 2}
+	if bad, _, err := c.Item(s, "7f3a90bc11d2"); err != nil || bad.Request.Lines[0].Kind != suite.Correctness {
+		t.Error("an order that is none is taken", err)
+	}
+}
+
 func TestCanaries(t *testing.T) {
 	evaluatortest.Canaries(t, newEvaluator(t), func(text string) evaluator.Subject { return subject("ops-001", text) })
 }
