@@ -131,6 +131,9 @@ func subject(in *exports.Input, s *exports.Session) []keyValue {
 			out = append(out, kv)
 		}
 	}
+	if u.Score != nil {
+		out = append(out, keyValue{"tracejury.subject.score", anyValue{Double: u.Score}})
+	}
 	return out
 }
 
