@@ -346,6 +346,9 @@ func bearer(sc *scanner, at int) int {
 	if has(s, i, "%20") {
 		from = i + 3
 	}
+	if next := folded(s, from); next > 0 {
+		from = next
+	}
 	if sc.tokensOnly || from == i || !sc.open(at, cAlnum) {
 		return 0
 	}
@@ -358,6 +361,21 @@ func bearer(sc *scanner, at int) int {
 		return 0
 	}
 	return sc.take(from, end, Authorization)
+}
+
+// folded is where a header goes on that is folded over a line break at i, 0 if it does not: the next line is indented or quoted.
+func folded(s string, i int) int {
+	if has(s, i, "\r") {
+		i++
+	}
+	if !has(s, i, "\n") {
+		return 0
+	}
+	next := i + 1
+	for next < len(s) && (is(s[next], cSpace) || s[next] == '>') {
+		next++
+	}
+	return next
 }
 
 // cookie takes everything to the end of the line. Prose about cookies has no name=value.

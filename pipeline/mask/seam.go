@@ -198,7 +198,7 @@ func keyEnd(before, text string) (int, bool) {
 			return len(text), false
 		}
 		i += k + len("END")
-		if dashedBefore(s, i-len("END")) {
+		if _, ok := dashesBefore(s, i-len("END")); ok {
 			if end, ok := pemLabel(s, i); ok && end > len(before) {
 				return end - len(before), true
 			}
