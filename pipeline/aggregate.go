@@ -199,6 +199,9 @@ func (a *aggregation) finish(ctx context.Context, run schema.Run) (*AggregateSum
 	if sum.Labels != nil {
 		aggs = append(aggs, correctedRows(sum.Labels, sum.main.aggs)...)
 	}
+	if len(a.gates) > 0 && sum.main.isPaired() {
+		return nil, usagef("--gate: run %s compares two arms, and a rate over both would mean nothing: look at its change (metric change of the table aggregates, or --summary FILE)", run.RunID)
+	}
 	if sum.Gates, err = checkGates(a.gates, sum.main, sum.level); err != nil {
 		return nil, err
 	}

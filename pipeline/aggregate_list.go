@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/tracejury/tracejury/judge/evaluator"
 	"github.com/tracejury/tracejury/pipeline/store"
 	"github.com/tracejury/tracejury/pipeline/table"
 	"github.com/tracejury/tracejury/schema"
@@ -123,6 +124,10 @@ func ListRuns(ctx context.Context, cfg *Config, log *slog.Logger) (*RunList, err
 		g.Go(func() error {
 			line := RunLine{RunID: r.RunID, AsOf: asOfRun(r), Label: r.Label, Evaluator: r.Evaluator, Judges: r.JudgeModels, Mode: r.JudgeMode, Offline: r.Offline, State: r.State,
 				Eligible: int(r.Eligible), Sampled: int(r.Sampled), Graded: int(r.Graded), Ungraded: int(r.Ungraded), NotAttempted: int(r.NotAttempted)}
+			if r.Kind == evaluator.OfTasks { // a rate over both arms would mean nothing
+				out.Runs[i] = line
+				return nil
+			}
 			var b factBuilder
 			if err := b.scanGrades(ctx, root.Store, r, 0); err != nil {
 				return fmt.Errorf("read grades of run %s: %w", r.RunID, err)

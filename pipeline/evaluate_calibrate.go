@@ -47,7 +47,7 @@ type CalibrateSummary struct {
 // rubric, prompt, rendering and judge.
 func Calibrate(ctx context.Context, cfg *Config, opts CalibrateOptions, log *slog.Logger) (*CalibrateSummary, error) {
 	c := &cfg.Evaluate
-	c.Evaluators, c.Service, c.Agent, c.Per, c.Compat, c.Seed = []string{"task-control"}, "", "", "", "", ""
+	c.Evaluators, c.Service, c.Agent, c.Per, c.Compat, c.Seed, c.Name = []string{"task-control"}, "", "", "", "", "", ""
 	p, err := opts.plant(cfg)
 	if err != nil {
 		return nil, err

@@ -259,6 +259,12 @@ func pairedAggregate(t *testing.T, data, runID string) {
 	if err != nil || strings.Contains(string(page), "Task number") || strings.Contains(string(page), fakeKey) {
 		t.Errorf("report: %v", err)
 	}
+	cfg.Aggregate.Gates = []string{"passed>=0.5"}
+	_, err = pipeline.Aggregate(context.Background(), cfg, quiet())
+	wantExit(t, err, pipeline.ExitUsage)
+	if list, err := pipeline.ListRuns(context.Background(), cfg, quiet()); err != nil || len(list.Runs) != 1 || list.Runs[0].Passed.N != 0 {
+		t.Errorf("%v %+v", err, list)
+	}
 	md, err := os.ReadFile(strings.TrimSuffix(cfg.Aggregate.Report, ".html") + ".md")
 	if err != nil {
 		t.Fatal(err)
@@ -385,5 +391,41 @@ func TestEvaluatePaired_Refuses(t *testing.T) {
 			continue
 		}
 		wantExit(t, err, pipeline.ExitUsage)
+	}
+}
+
+// Answers expire with content; what a judge said of them and their hashes stay.
+func TestEvaluatePaired_AnswersExpire(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "lake")
+	bedrock(t, judgetest.Options{Plain: true, Script: pairedScript(fivePairs, nil)})
+	if _, err := evaluatePaired(t, data, pairedOptions(t, pairedSuite(t, 6, false))); err != nil {
+		t.Fatal(err)
+	}
+	before := readTable[schema.Answer](t, data, "answers")
+	mustIngest(t, at(t, config(t, demoArchive, data), "2027-01-15T00:00:00Z"), pipeline.IngestOptions{RetentionOnly: true, ExpireAhead: true})
+	after := readTable[schema.Answer](t, data, "answers")
+	if len(after) != len(before) || len(after) != 12 {
+		t.Fatalf("%d answers, then %d", len(before), len(after))
+	}
+	for i := range after {
+		if before[i].Answer == "" || after[i].Answer != "" || after[i].AnswerSHA256 != before[i].AnswerSHA256 {
+			t.Errorf("%+v became %+v", before[i], after[i])
+		}
+	}
+	if len(readTable[schema.Explanation](t, data, "explanations")) == 0 || len(readTable[schema.Verdict](t, data, "verdicts")) == 0 {
+		t.Error("what was said of tasks went with the answers")
+	}
+	cfg := evaluateConfig(t, filepath.Join(t.TempDir(), "off"))
+	cfg.Content.Storage = "off"
+	if err := cfg.Complete(time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pipeline.EvaluatePaired(context.Background(), cfg, pairedOptions(t, pairedSuite(t, 6, false)), quiet()); err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range readTable[schema.Answer](t, cfg.Data, "answers") {
+		if a.Answer != "" || a.AnswerSHA256 == "" {
+			t.Errorf("kept with content.storage off: %+v", a)
+		}
 	}
 }
