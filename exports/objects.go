@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/tracejury/tracejury/judge"
 	"github.com/tracejury/tracejury/judge/suite"
@@ -112,7 +113,8 @@ func Unheld(in *Input) []Loss {
 	if in.Suite != nil {
 		out = append(out, Loss{What: "tasks", How: "left out: this target holds graded sessions only; jsonl, agentcore, foundry and outcomes hold tasks"})
 	}
-	if in.Tools != nil {
+	graded := func(p Part) bool { return p.Run.Kind == "tool" && p.Run.RunID == in.Tools.RunID }
+	if in.Tools != nil && !slices.ContainsFunc(in.Parts, graded) {
 		out = append(out, Loss{What: "tools", How: "left out: this target holds graded sessions only; jsonl, agentcore, foundry and outcomes hold tool descriptions"})
 	}
 	return out

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -89,17 +90,45 @@ func PartsLeft(in *Input) []Loss {
 	return []Loss{{What: "evaluators", How: "left out: " + strings.Join(names, ", ") + "; jsonl, csv, parquet and otlp hold them"}}
 }
 
-// Losses are those of a target's files that were written, and those of the whole target.
+// Losses are those of a target's files that were written, those of parts among them, and those of the whole target.
 func Losses(t Target, in *Input, written []ManifestFile) []Loss {
-	there := map[string]bool{}
+	there, any := map[string]bool{}, false
 	for _, f := range written {
 		there[f.Path] = true
+		any = any || f.Target == t.Name()
 	}
+	graded := in.Graded()
 	var out []Loss
-	for _, l := range t.Loss(in) {
-		if l.File == "" || there[l.File] {
+	add := func(l Loss) {
+		if !slices.Contains(out, l) {
 			out = append(out, l)
 		}
+	}
+	for _, l := range t.Loss(in) {
+		if l.File == "" {
+			add(l)
+			continue
+		}
+		if there[l.File] {
+			add(l)
+		}
+		for _, g := range graded {
+			if name := g.File(l.File); g.IsPart() && there[name] {
+				part := l
+				part.File = name
+				add(part)
+			}
+		}
+	}
+	if len(graded) == 0 || !any {
+		return out
+	}
+	named := func(what string) bool { return slices.ContainsFunc(out, func(l Loss) bool { return l.What == what }) }
+	if (in.Run.Repeat > 1 || len(in.Run.JudgeModels) > 1) && !named("votes") {
+		add(Loss{What: "votes", How: "final verdicts only: the votes of several judges and repeats stay in the table"})
+	}
+	if len(in.Run.Strata) > 0 {
+		add(Loss{What: "strata", How: "the sample was drawn of every service by itself: a rate over several services wants the weights that manifest.json names under strata"})
 	}
 	return out
 }

@@ -48,8 +48,16 @@ type Manifest struct {
 	Files           []ManifestFile    `json:"files"`           // all but manifest.json, by path
 	Suite           *ManifestSuite    `json:"suite,omitempty"` // whose tasks are in the files
 	Tools           *ManifestTools    `json:"tools,omitempty"` // whose grades are in the files
-	Parts           []ManifestPart    `json:"parts,omitempty"` // what other evaluators of the run found
+	Parts           []ManifestPart    `json:"parts,omitempty"`  // what other evaluators of the run found
+	Strata          []ManifestStratum `json:"strata,omitempty"` // services of which the sample was drawn, each by itself
 	Losses          map[string][]Loss `json:"losses"`
+}
+
+// ManifestStratum is one service of a sample that was drawn of each by itself: a graded session stands for eligible/attempted.
+type ManifestStratum struct {
+	Service   string `json:"service"`
+	Eligible  int    `json:"eligible"`
+	Attempted int    `json:"attempted"`
 }
 
 // ManifestPart is one further evaluator of the run.
@@ -94,6 +102,11 @@ func Write(ctx context.Context, in *Input, targets []Target, sink Sink) ([]Manif
 		Informational: in.Run.Calibration != "passed", Explanations: in.WithExplanations, Sampled: int(in.Run.Sampled), Graded: int(in.Run.Graded),
 		Ungraded: int(in.Run.Ungraded), NotAttempted: int(in.Run.NotAttempted), Losses: map[string][]Loss{}}
 	m.name(in)
+	for i, service := range in.Run.Strata {
+		if i < len(in.Run.StrataEligible) && i < len(in.Run.StrataAttempted) {
+			m.Strata = append(m.Strata, ManifestStratum{Service: in.Text(service, 256), Eligible: int(in.Run.StrataEligible[i]), Attempted: int(in.Run.StrataAttempted[i])})
+		}
+	}
 	for _, g := range in.Graded() {
 		if g.IsPart() {
 			m.Parts = append(m.Parts, ManifestPart{Evaluator: g.Run.Evaluator, Kind: g.Run.Kind, State: g.Run.State, Rubric: g.Rubric.Name, RubricVersion: g.Rubric.Version,

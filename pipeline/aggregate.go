@@ -155,7 +155,9 @@ func (a *aggregation) add(ctx context.Context, run schema.Run) error {
 	if extra.Apart, err = p.numbers.apart(level); err != nil {
 		return err
 	}
-	if extra.Wished, err = p.numbers.wished(a.cfg.Aggregate.Width, level); err != nil {
+	if run.State == "no_result" {
+		extra.Wished = []Wished{}
+	} else if extra.Wished, err = p.numbers.wished(a.cfg.Aggregate.Width, level); err != nil {
 		return err
 	}
 	if extra.Flips, err = flips(ctx, a.root.Store, run); err != nil {

@@ -31,6 +31,7 @@ type RunLine struct {
 	AsOf         time.Time `json:"as_of"`
 	Label        string    `json:"label,omitempty"`
 	Evaluator    string    `json:"evaluator"`
+	Kind         string    `json:"kind"` // what was graded: session, skill, tool_call, tool, skill_package, task
 	Judges       []string  `json:"judges"`
 	Mode         string    `json:"judge_mode"`
 	Offline      bool      `json:"offline"`
@@ -122,7 +123,7 @@ func ListRuns(ctx context.Context, cfg *Config, log *slog.Logger) (*RunList, err
 	g.SetLimit(readersOfRuns)
 	for i, r := range runs {
 		g.Go(func() error {
-			line := RunLine{RunID: r.RunID, AsOf: asOfRun(r), Label: r.Label, Evaluator: r.Evaluator, Judges: r.JudgeModels, Mode: r.JudgeMode, Offline: r.Offline, State: r.State,
+			line := RunLine{RunID: r.RunID, AsOf: asOfRun(r), Label: r.Label, Evaluator: r.Evaluator, Kind: r.Kind, Judges: r.JudgeModels, Mode: r.JudgeMode, Offline: r.Offline, State: r.State,
 				Eligible: int(r.Eligible), Sampled: int(r.Sampled), Graded: int(r.Graded), Ungraded: int(r.Ungraded), NotAttempted: int(r.NotAttempted)}
 			if r.Kind == evaluator.OfTasks { // a rate over both arms would mean nothing
 				out.Runs[i] = line
@@ -162,6 +163,9 @@ func (l *RunList) WriteText(w io.Writer) {
 			judge += " (offline)"
 		}
 		graded := fmt.Sprintf("%d of %d", r.Graded, r.Sampled)
+		if noun := gradedNoun(r.Kind); noun != sampledNoun(r.Kind) { // parts of the sampled sessions
+			graded = fmt.Sprintf("%d in %d sessions", r.Graded, r.Sampled)
+		}
 		if r.PerService {
 			graded += " per service"
 		}

@@ -20,8 +20,17 @@ func (s *AggregateSummary) writeOthers(w io.Writer) {
 	}
 	for _, p := range s.parts {
 		rate, interval, share := "–", "–", "no bar set"
+		if p.run.State == "no_result" {
+			if p != s.main {
+				row(p.run.Evaluator, "–", "–", "no result", "")
+			}
+			continue
+		}
 		if a := findAggregate(p.aggs, overallGroup, "", metricPassed); a != nil && a.N > 0 {
 			rate, interval, share = percentOf(a.Estimate), rangeOf(a, percentOf), fmt.Sprintf("%d of %d", a.Met, a.N)
+			if len(p.run.Strata) > 0 {
+				rate += " †"
+			}
 		} else if a != nil && a.Undecided+a.NotApplicable > 0 && !scored(p.aggs) {
 			share = fmt.Sprintf("%d undecided", a.Undecided)
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tracejury/tracejury/judge/evaluator"
 	"github.com/tracejury/tracejury/pipeline/table"
 	"github.com/tracejury/tracejury/schema"
 )
@@ -105,8 +106,13 @@ func (s *RunShow) WriteText(w io.Writer) {
 		if r.FilterService != "" || r.FilterAgent != "" {
 			fmt.Fprintf(w, "only      service %s, agent %s\n", dash(printable(r.FilterService, 64)), dash(printable(r.FilterAgent, 64)))
 		}
-		fmt.Fprintf(w, "sessions  %d eligible, %d sampled, %d graded, %d ungraded%s, %d not attempted\n", r.Eligible, r.Sampled, r.Graded, r.Ungraded, parens(byName(p.Ungraded, "")), r.NotAttempted)
-		fmt.Fprintf(w, "passed    %s\nsafe      %s\n", p.Passed, p.Safe)
+		fmt.Fprintf(w, "%-9s %d eligible, %d sampled, %d not attempted\n", sampledNoun(r.Kind), r.Eligible, r.Sampled, r.NotAttempted)
+		fmt.Fprintf(w, "graded    %d %s, %d ungraded%s\n", r.Graded, gradedNoun(r.Kind), r.Ungraded, parens(byName(p.Ungraded, "")))
+		if r.State == "no_result" {
+			fmt.Fprintln(w, "no result more than 10 % could not be graded, or nothing was eligible: no rate is given")
+		} else {
+			fmt.Fprintf(w, "passed    %s\nsafe      %s\n", p.Passed, p.Safe)
+		}
 		for _, f := range p.Failed {
 			mark := "failed"
 			if f.Grade.Safe != nil && !*f.Grade.Safe {
@@ -118,6 +124,29 @@ func (s *RunShow) WriteText(w io.Writer) {
 			fmt.Fprintf(w, "look at   aggregate --show session:%.12s\n", printable(p.Failed[0].Grade.SessionKey, 64))
 		}
 	}
+}
+
+// sampledNoun is what was drawn, gradedNoun what of it was graded.
+func sampledNoun(kind string) string {
+	switch kind {
+	case evaluator.OfTools:
+		return "tools"
+	case evaluator.OfPackages:
+		return "packages"
+	case "task":
+		return "tasks"
+	}
+	return "sessions"
+}
+
+func gradedNoun(kind string) string {
+	switch kind {
+	case "skill":
+		return "choices or loads of skills"
+	case "tool_call":
+		return "calls"
+	}
+	return sampledNoun(kind)
 }
 
 // Shower is what a --show ends in.

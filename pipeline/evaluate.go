@@ -71,6 +71,7 @@ type evaluateRun struct {
 	cache        *sharedCache // nil: there is none
 	second       *seat        // asked what a judge refuses; nil nobody is
 	agent        *seat        // the model that answers tasks, of a run on a suite
+	entries      []evaluator.Entry
 	runID        string
 	window       window
 	sum          EvaluateSummary
@@ -169,6 +170,9 @@ func (e *evaluateRun) open(ctx context.Context) error {
 	if err := errors.Join(e.openAgent(ctx), e.openCache(ctx)); err != nil {
 		return err
 	}
+	if err := e.withoutEffect(); err != nil {
+		return err
+	}
 	for i := range e.panel {
 		if _, batch := e.panel[i].judge.(model.Batcher); batch && (c.BudgetUSD > 0 || c.BudgetCalls > 0) {
 			return usagef("a batch job is ordered whole and cannot stop at a budget: use --sample to bound it, or the online judge")
@@ -227,8 +231,27 @@ func (e *evaluateRun) alreadyDone(ctx context.Context) (bool, error) {
 		}
 		e.sum.add(r.State, int(r.Graded), int(r.Ungraded))
 	}
+	if l := e.cfg.Evaluate.Label; l != "" && l != rows[0].Label {
+		e.sum.Warnings = append(e.sum.Warnings, fmt.Sprintf("the run was finished before, with %s: %q was not put in its place", orNo("the label", rows[0].Label), printable(l, 64)))
+	}
 	e.sum.Already = true
 	return true, nil
+}
+
+// renderError blames a template of the user's, where there is one.
+func (e *evaluateRun) renderError(subject string, err error) error {
+	if c := &e.cfg.Evaluate; c.UserPrompt != "" {
+		return usagef("--user-prompt %s: %w", c.UserPrompt, err)
+	}
+	return fmt.Errorf("render %s: %w", subject, err)
+}
+
+// orNo is `the label "x"`, or no label.
+func orNo(what, value string) string {
+	if value == "" {
+		return strings.Replace(what, "the", "no", 1)
+	}
+	return fmt.Sprintf("%s %q", what, printable(value, 64))
 }
 
 // add counts one evaluator's part. The summary's state is the worst of its parts.
@@ -290,7 +313,7 @@ func (e *evaluateRun) forecast(ctx context.Context, sample []candidate) error {
 				}
 				item, err := e.preview(&q, &agent)
 				if err != nil && !errors.Is(err, transcript.ErrTooLong) {
-					return fmt.Errorf("render %s: %w", q.subject.ID, err)
+					return e.renderError(q.subject.ID, err)
 				}
 				if item == nil {
 					continue

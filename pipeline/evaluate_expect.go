@@ -5,11 +5,14 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/tracejury/tracejury/judge"
 	"github.com/tracejury/tracejury/judge/evaluator"
 )
 
@@ -92,19 +95,48 @@ func parseExpectations(data []byte) (cases []expectedCase, err error) {
 		}
 		return cases, nil
 	}
-	if len(data) > 0 && (data[0] == '[' || data[0] == '-') {
-		err = yaml.Unmarshal(data, &cases)
-	} else {
-		var experiment struct {
-			Cases []expectedCase `yaml:"cases"`
-		}
-		err = yaml.Unmarshal(data, &experiment)
-		cases = experiment.Cases
-	}
-	if err != nil {
+	var whole any
+	if err := yaml.Unmarshal(data, &whole); err != nil {
 		return nil, errors.New(firstLine(err))
 	}
-	return cases, nil
+	switch top := whole.(type) {
+	case []any:
+		err = yaml.Unmarshal(data, &cases)
+		return cases, cmp.Or(told(err), misspelled(top))
+	case map[string]any:
+		if list, ok := top["cases"].([]any); ok {
+			var experiment struct {
+				Cases []expectedCase `yaml:"cases"`
+			}
+			err = yaml.Unmarshal(data, &experiment)
+			return experiment.Cases, cmp.Or(told(err), misspelled(list))
+		}
+		cases = make([]expectedCase, 1) // JSON lines with one line, or one case alone
+		err = yaml.Unmarshal(data, &cases[0])
+		return cases, cmp.Or(told(err), misspelled([]any{top}))
+	}
+	return nil, errors.New("want a list of cases, or an object with the list cases")
+}
+
+func told(err error) error {
+	if err == nil {
+		return nil
+	}
+	return errors.New(firstLine(err))
+}
+
+// misspelled finds a key that was meant to say what is expected. Other keys are left alone: experiments hold more than we read.
+func misspelled(cases []any) error {
+	known := []string{"expected_skill", "expected_tool"}
+	for i, c := range cases {
+		m, _ := c.(map[string]any)
+		for _, key := range slices.Sorted(maps.Keys(m)) {
+			if near := judge.Nearest(key, known); near != "" && near != key && strings.HasPrefix(key, "expect") && !strings.Contains(key, "output") && !strings.Contains(key, "trajectory") {
+				return fmt.Errorf("case %d: unknown key %q: did you mean %q?", i+1, key, near)
+			}
+		}
+	}
+	return nil
 }
 
 // jsonLine says that a line is a whole JSON object: the file is one object a line.

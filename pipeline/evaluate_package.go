@@ -101,7 +101,10 @@ func EvaluatePackages(ctx context.Context, cfg *Config, opts PackageOptions, log
 		return nil, usagef("%d skill packages: at most %d are graded at once", len(g.candidates), maxPackages)
 	}
 	sum, err := Evaluate(ctx, cfg, EvaluateOptions{DryRun: opts.DryRun, given: g}, log)
-	if sum == nil || opts.DryRun {
+	if sum == nil {
+		return nil, err
+	}
+	if opts.DryRun {
 		return &PackageSummary{EvaluateSummary: sum, Unchanged: g.taken}, err
 	}
 	out := &PackageSummary{EvaluateSummary: sum, Unchanged: g.taken}

@@ -27,6 +27,7 @@ func (e *evaluateRun) openEvaluators() error {
 		}
 		entries = append(entries, known[i])
 	}
+	e.entries = entries
 	rubrics, err := e.rubrics(entries)
 	if err != nil {
 		return err
@@ -41,6 +42,9 @@ func (e *evaluateRun) openEvaluators() error {
 			o.MaxTokens = n
 		}
 		ev, err := entry.New(rubrics[i], o)
+		if err != nil && e.cfg.Evaluate.Rubric != "" {
+			err = fmt.Errorf("--rubric %s: %w", e.cfg.Evaluate.Rubric, err)
+		}
 		if err != nil {
 			return &ExitError{Code: ExitUsage, Err: err}
 		}
@@ -75,11 +79,46 @@ func (e *evaluateRun) rubrics(entries []evaluator.Entry) ([]judge.Rubric, error)
 			return b.Evaluator == r.Evaluator && (len(b.Criteria) != 1 || b.Criteria[0].ID == r.Criteria[0].ID)
 		})
 		if at < 0 {
+			if slices.ContainsFunc(out, func(b judge.Rubric) bool { return b.Evaluator == r.Evaluator }) {
+				return nil, usagef("--rubric %s: the first criterion of a rubric of %s is %s, not %s", name, r.Evaluator, firstCriteria(out, r.Evaluator), r.Criteria[0].ID)
+			}
 			return nil, usagef("--rubric %s is for the evaluator %s, which is none of %s", name, r.Evaluator, strings.Join(registry.Names(entries), ", "))
 		}
 		out[at] = r
 	}
 	return out, nil
+}
+
+// firstCriteria are the criteria that tell the rubrics of one evaluator apart.
+func firstCriteria(rubrics []judge.Rubric, evaluator string) string {
+	var ids []string
+	for _, r := range rubrics {
+		if r.Evaluator == evaluator {
+			ids = append(ids, r.Criteria[0].ID)
+		}
+	}
+	return strings.Join(ids, " or ")
+}
+
+// withoutEffect refuses options that no evaluator of the run would look at, and those that its judge cannot keep.
+func (e *evaluateRun) withoutEffect() error {
+	c := &e.cfg.Evaluate
+	for option, value := range map[string]string{"expect": c.Expect, "rows": c.Rows, "compat": c.Compat} {
+		takes := func(x evaluator.Entry) bool { return slices.Contains(x.Takes, option) }
+		if value != "" && !slices.ContainsFunc(e.entries, takes) {
+			var names []string
+			for _, x := range registry.Of(e.of()) {
+				if takes(x) {
+					names = append(names, x.Name)
+				}
+			}
+			return usagef("--%s has no effect on %s: it is for %s", option, strings.Join(registry.Names(e.entries), ", "), strings.Join(names, " and "))
+		}
+	}
+	if c.Compat != "" && e.offline() {
+		return usagef("--compat %s leaves no way to say unclear, and the rules judge must: name a model with --judge", c.Compat)
+	}
+	return nil
 }
 
 // judgeOptions takes from the rubrics how they want to be asked, where neither a flag nor the configuration says it.

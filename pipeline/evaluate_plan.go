@@ -119,7 +119,7 @@ func (e *evaluateRun) planOne(ctx context.Context, q *question, nonce string) er
 		item, answers, err = nil, ungradedAnswers(q.part.version.Rubric.Criteria, judge.ClassOverflow), nil
 	}
 	if err != nil {
-		return fmt.Errorf("render: %w", err)
+		return e.renderError(q.subject.ID, err)
 	}
 	if item == nil {
 		q.ballots = []ballot{{answers: answers}}

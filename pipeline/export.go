@@ -4,13 +4,16 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/tracejury/tracejury/exports"
 	"github.com/tracejury/tracejury/pipeline/table"
@@ -58,14 +61,20 @@ func Export(ctx context.Context, cfg *Config, opts ExportOptions, log *slog.Logg
 			return nil, &ExitError{Code: ExitUsage, Err: fmt.Errorf("check for %s: %w", t.Name(), err), Hint: "nothing was written"}
 		}
 	}
+	dir := filepath.Join(cfg.Export.Out, exportName(in))
+	if err := checkOut(cfg.Export.Out, dir); err != nil {
+		return nil, err
+	}
 	if opts.DryRun {
 		return sum, dryRun(ctx, cfg, in, ts, to, &opts.Push, sum, log)
 	}
-	sum.Dir = filepath.Join(cfg.Export.Out, exportName(in))
-	sum.Files, err = writeExport(ctx, in, ts, sum.Dir)
+	if sum.Files, err = writeExport(ctx, in, ts, dir); err != nil {
+		return nil, err
+	}
+	sum.Dir = dir
 	sum.losses(in, ts)
-	if err != nil || len(to) == 0 {
-		return sum, err
+	if len(to) == 0 {
+		return sum, nil
 	}
 	sum.Pushed, err = push(ctx, cfg, sum.Dir, to, &opts.Push, false, log)
 	return sum, err
@@ -178,6 +187,53 @@ func sessionRows(ctx context.Context, root *Root, grades []schema.Grade) (map[st
 		}
 	}
 	return rows, nil
+}
+
+// labelSheet is filled in by people: an export never takes it away.
+const labelSheet = "labels/sheet.csv"
+
+// checkOut refuses what is no directory to write to, and a folder whose files an export would take away although it did not write
+// them: what an earlier export wrote is named in its manifest.
+func checkOut(out, dir string) error {
+	if scheme, _, ok := strings.Cut(out, "://"); ok {
+		return usagef("--out %q: want a directory of this machine; copy it to %s afterwards", out, scheme)
+	}
+	written := map[string]string{}
+	if data, err := os.ReadFile(filepath.Join(dir, "manifest.json")); err == nil {
+		var m exports.Manifest
+		if err := json.Unmarshal(data, &m); err == nil {
+			for _, f := range m.Files {
+				written[f.Path] = f.SHA256
+			}
+		}
+	}
+	var foreign []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if name = filepath.ToSlash(name); err != nil || name == "manifest.json" {
+			return err
+		}
+		sum, known := written[name]
+		if known && name != labelSheet {
+			return nil // ours: it is written anew
+		}
+		data, err := os.ReadFile(path)
+		if err == nil && (!known || sha256Hex(data) != sum) {
+			foreign = append(foreign, name)
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("look at --out: %w", err)
+	}
+	if len(foreign) > 0 {
+		return &ExitError{Code: ExitUsage, Err: fmt.Errorf("%s holds %s, which no export wrote so: it would be lost", dir, strings.Join(foreign[:min(len(foreign), 3)], ", ")),
+			Hint: "move it away, or give another --out"}
+	}
+	return nil
 }
 
 // writeExport writes into a directory beside dir and then takes its place, so that dir is never half an export.

@@ -26,6 +26,9 @@ func exportInput(ctx context.Context, cfg *Config, log *slog.Logger) (*exports.I
 	e := &cfg.Export
 	in := &exports.Input{AsOf: cfg.asOf, WithExplanations: e.WithExplanations, Mask: func(s string) string { return m.String(s, nil) }}
 	if e.Rubric != "" {
+		if e.Run != "latest" {
+			return nil, usagef("--rubric %s goes out without a run: leave out --run %s, or --rubric", e.Rubric, e.Run)
+		}
 		if in.Rubric, err = loadRubric(e.Rubric); err != nil || e.Tools == "" {
 			return in, err
 		}
@@ -59,21 +62,23 @@ func exportInput(ctx context.Context, cfg *Config, log *slog.Logger) (*exports.I
 	return in, nil
 }
 
-// exportRuns finds the parts of the run to export, that of sessions first. The latest is the newest that graded sessions, or where
-// none did the newest of all.
+// exportRuns finds the parts of the run to export, that of sessions first. The latest is that of aggregate; if it graded no session,
+// the newest that did, where there is one.
 func exportRuns(ctx context.Context, root *Root, id string) ([]schema.Run, error) {
-	if id == "latest" {
-		run, err := findPart(ctx, root.Store, id, "session", func(r schema.Run) bool { return r.Evaluator == mainEvaluator })
-		if err != nil {
-			if run, err = findPart(ctx, root.Store, id, "thing", func(schema.Run) bool { return true }); err != nil {
-				return nil, err
-			}
-		}
-		id = run.RunID
-	}
+	ofSessions := func(r schema.Run) bool { return r.Evaluator == mainEvaluator }
 	runs, err := findRun(ctx, root.Store, id)
 	if err != nil {
 		return nil, err
+	}
+	if id == "latest" && !slices.ContainsFunc(runs, ofSessions) {
+		if run, err := findPart(ctx, root.Store, id, "session", ofSessions); err == nil {
+			if runs, err = findRun(ctx, root.Store, run.RunID); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if len(runs) == 0 {
+		return nil, &ExitError{Code: ExitNoResult, Err: fmt.Errorf("%s holds no run", root.Store.URI()), Hint: "run evaluate with the same --data first"}
 	}
 	runs = slices.Clone(runs)
 	slices.SortStableFunc(runs, func(a, b schema.Run) int {

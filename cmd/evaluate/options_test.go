@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -196,5 +197,58 @@ func TestPackagesThroughTheCommand(t *testing.T) {
 		if !strings.ContainsRune(c.System, '的') || strings.Contains(c.Schema, "Unclear") {
 			t.Errorf("not asked in Chinese, as AgentArts does: %.80s", c.System)
 		}
+	}
+}
+
+// Whatever is wrong with an evaluation of packages is told in one line, as elsewhere; nothing panics.
+func TestPackageErrorsAreTold(t *testing.T) {
+	data, calls := filepath.Join(t.TempDir(), "lake"), server(t)
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "SKILL.md"), []byte("---\nname: pdf\n---\n\n1. Open.\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"--rubric", "session"}, {"--rubric", "nosuch"}, {"--judge", "foo"}, {"--judge", "openai:ftp://x#y"}, {"--repeat", "99"}, {"--days", "40"}, {"--name", "foo"},
+		{"--system-prompt", "nope"}, {"--prompt-version", "v9"}, {"--compat", "agentarts", "--judge", "rules"}} {
+		for _, dry := range []string{"", "--dry-run"} {
+			out, bad, code := evaluate(t, data, append(append([]string{"package", "--task", "x", dir}, args...), strings.Fields(dry)...)...)
+			if code != 2 || !strings.HasPrefix(bad, "error: ") {
+				t.Errorf("%v %s: exit %d\n%s%s", args, dry, code, out, bad)
+			}
+		}
+	}
+	if n := len(calls()); n != 0 {
+		t.Errorf("%d calls were made", n)
+	}
+}
+
+// Options that nothing would look at are refused, and a template that cannot be filled is named.
+func TestOptionsWithoutEffect(t *testing.T) {
+	data, _ := lake(t), server(t)
+	expect, prompt := filepath.Join(t.TempDir(), "expect.yaml"), filepath.Join(t.TempDir(), "user.tmpl")
+	for path, text := range map[string]string{expect: "# cases\n- session: a\n  expected_skill: x\n", prompt: "{{.Nope.Deeper}}\n"} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, tt := range map[string]struct {
+		args []string
+		want string
+	}{
+		"expectations":     {[]string{"--expect", expect}, "companions"},
+		"rows":             {[]string{"--rows", "skill"}, "skill-selection"},
+		"compat":           {[]string{"--compat", "strands"}, "skill-following"},
+		"compat and rules": {[]string{"--evaluators", "skill-selection", "--compat", "strands", "--judge", "rules"}, "unclear"},
+		"a bad template":   {[]string{"--evaluators", "session", "--user-prompt", prompt, "--dry-run"}, prompt},
+	} {
+		args := append([]string{"sessions"}, tt.args...)
+		if !slices.Contains(args, "--judge") {
+			args = append(args, "--judge", "bedrock:"+testModel)
+		}
+		if out, bad, code := evaluate(t, data, args...); code != 2 || !strings.Contains(bad, tt.want) {
+			t.Errorf("%s: exit %d, want 2 and %q in\n%s%s", name, code, tt.want, out, bad)
+		}
+	}
+	if out, bad, code := evaluate(t, data, "sessions", "--evaluators", "companions", "--expect", expect, "--judge", "rules"); code != 0 {
+		t.Errorf("a list after a comment: exit %d\n%s%s", code, out, bad)
 	}
 }

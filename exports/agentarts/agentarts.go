@@ -136,8 +136,19 @@ func write(sink exports.Sink, name string, fill func(io.Writer) error) error {
 	return nil
 }
 
-// Loss implements exports.Target.
+// Loss implements exports.Target: what one file cannot hold, the other cannot either.
 func (Target) Loss(in *exports.Input) []exports.Loss {
+	var out []exports.Loss
+	for _, l := range losses(in) {
+		if out = append(out, l); l.File == LinesFile {
+			l.File = SheetFile
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+func losses(in *exports.Input) []exports.Loss {
 	out := append(exports.Unheld(in),
 		exports.Loss{File: LinesFile, What: "files", How: "no field: scripts and references beside SKILL.md are left out"},
 		exports.Loss{File: LinesFile, What: "verdict", How: "the platform knows a score only: column verdict is ours; unclear and ungraded have no score"},

@@ -138,6 +138,7 @@ func (t Target) Loss(in *exports.Input) []exports.Loss {
 		add(ToolsFile, "server", "no field: tools of one name and one description stand there once, whichever servers and services have them")
 		add(ToolsFile, "input_schema", "no field: parameters are left out, and what their schema says of them")
 		add(ToolsFile, "description", "a tool without one is left out: the platform takes no empty text")
+		add(ToolsFile, "name", fmt.Sprintf("a tool whose name is not of up to %d letters, digits and _.- is left out", maxToolName))
 		add(ToolsFile, "agent_traces", "agentTraces is yours to fill in: the sessions from which the platform is to learn")
 	}
 	out = append(out, batchLosses()...)

@@ -68,10 +68,8 @@ func newTools(ctx context.Context, in *exports.Input) (*recommendation, error) {
 		text := in.Text(t.Description, 0)
 		field := "tools." + exports.Cut(name, 100)
 		switch {
-		case text == "":
-			return nil
-		case len(name) > maxToolName || !toolName.MatchString(name):
-			return exports.Refuse(ToolsFile, field, "toolName: want up to %d letters, digits and _.-", maxToolName)
+		case text == "", len(name) > maxToolName || !toolName.MatchString(name):
+			return nil // a named loss
 		case !length(text, 1, maxToolText):
 			return exports.Refuse(ToolsFile, field, "toolDescription.text: want 1 to %d characters", maxToolText)
 		}

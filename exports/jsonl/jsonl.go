@@ -58,7 +58,7 @@ func (Target) Loss(in *exports.Input) []exports.Loss {
 	for _, g := range in.Graded() {
 		out = append(out, exports.Loss{File: g.File(File), What: "explanation", How: "left out: the export was made without explanations"})
 	}
-	if in.Tools != nil {
+	if in.Tools != nil && in.Tools.RunID != "" {
 		out = append(out, exports.Loss{File: ToolsFile, What: "explanation", How: "left out: the export was made without explanations"})
 	}
 	return out

@@ -18,6 +18,7 @@ type Entry struct {
 	Of      string   // what it is given: OfSessions, OfTools, OfPackages, OfTasks, OfControls
 	Rubrics []string // the built-in rubrics that it takes, the default first
 	Help    string   // what it grades, in some words
+	Takes   []string // options that it has a use for beside those of all: expect, rows, compat
 	New     func(judge.Rubric, Options) (Evaluator, error)
 }
 

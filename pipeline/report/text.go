@@ -264,7 +264,7 @@ func (t *textWriter) notes(v *view) {
 
 // restsOn says in one sentence what the last ingest read.
 func (v *view) restsOn() string {
-	if v.ingest == nil {
+	if v.ingest == nil || v.Noun != "session" && !v.parts { // tools and packages may come from elsewhere
 		return ""
 	}
 	in := v.ingest

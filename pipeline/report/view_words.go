@@ -21,6 +21,10 @@ func (v *view) banners(m *Model) []banner {
 		out = append(out, banner{bannerStop, "FAILED",
 			"The run stopped before it could grade enough. What stands here is what it left behind."})
 	case v.NoResult:
+		if run.Graded+run.Ungraded == 0 {
+			out = append(out, banner{bannerStop, "NO RESULT", "No " + v.Noun + " was eligible: there was nothing to grade."})
+			break
+		}
 		text := "More than 10% of the " + v.Noun + "s could not be graded, so no rate is given: those that fail to be graded are seldom " +
 			"like the others."
 		if v.UngradedShare != "" {

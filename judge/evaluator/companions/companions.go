@@ -54,7 +54,7 @@ var (
 // Entries tells a run of this evaluator.
 func Entries() []evaluator.Entry {
 	return []evaluator.Entry{{
-		Name: "companions", Of: evaluator.OfSessions, Rubrics: []string{"companions"}, Help: "what code can tell without a judge: expected skills and tools, errors passed over, skills never used",
+		Name: "companions", Of: evaluator.OfSessions, Rubrics: []string{"companions"}, Takes: []string{"expect"}, Help: "what code can tell without a judge: expected skills and tools, errors passed over, skills never used",
 		New: func(r judge.Rubric, o evaluator.Options) (evaluator.Evaluator, error) { return New(r, o.Expected) },
 	}}
 }

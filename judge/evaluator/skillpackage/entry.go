@@ -9,7 +9,7 @@ import (
 func Entries() []evaluator.Entry {
 	entry := func(name, criterion, help string) evaluator.Entry {
 		return evaluator.Entry{
-			Name: name, Of: evaluator.OfPackages, Rubrics: []string{criterion, criterion + "_" + Chinese}, Help: help,
+			Name: name, Of: evaluator.OfPackages, Rubrics: []string{criterion, criterion + "_" + Chinese}, Takes: []string{"compat"}, Help: help,
 			New: func(r judge.Rubric, o evaluator.Options) (evaluator.Evaluator, error) {
 				return New(r, Options{Compat: o.Compat, Mask: o.Mask, MaskVersion: o.MaskVersion, MaxTokens: o.MaxTokens, Prompts: o.Prompts})
 			},
