@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -183,12 +184,6 @@ func TestObjects_Refused(t *testing.T) {
 			in.Tools = exporttest.Tools(list...)
 			return Target{}
 		},
-		"a tool's name": func(in *exports.Input) Target {
-			list := exporttest.ToolList()
-			list[0].Name = "a b"
-			in.Tools = exporttest.Tools(list...)
-			return Target{}
-		},
 		"a tool's length": func(in *exports.Input) Target {
 			list := exporttest.ToolList()
 			list[0].Description = strings.Repeat("x", maxToolText+1)
@@ -202,6 +197,21 @@ func TestObjects_Refused(t *testing.T) {
 		if err == nil || !strings.HasPrefix(err.Error(), "agentcore/") {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A tool that the platform cannot name is left out, and the others go: one hostile name does not keep an export back.
+func TestObjects_ToolsWithoutAName(t *testing.T) {
+	in := exporttest.Full()
+	list := exporttest.ToolList()
+	list[0].Name = "=cmd|calc"
+	in.Tools = exporttest.Tools(list...)
+	files := exporttest.Write(t, in, Target{})
+	if text := string(files[ToolsFile]); strings.Contains(text, "calc") || !strings.Contains(text, list[1].Name) {
+		t.Errorf("tools: %s", text)
+	}
+	if !slices.ContainsFunc(Target{}.Loss(in), func(l exports.Loss) bool { return l.File == ToolsFile && l.What == "name" }) {
+		t.Error("the loss is not named")
 	}
 }
 
