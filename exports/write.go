@@ -44,10 +44,10 @@ type Manifest struct {
 	Sampled         int               `json:"sampled"`
 	Graded          int               `json:"graded"`
 	Ungraded        int               `json:"ungraded"`
-	NotAttempted    int               `json:"not_attempted"`   // left by a budget stop or an interrupt
-	Files           []ManifestFile    `json:"files"`           // all but manifest.json, by path
-	Suite           *ManifestSuite    `json:"suite,omitempty"` // whose tasks are in the files
-	Tools           *ManifestTools    `json:"tools,omitempty"` // whose grades are in the files
+	NotAttempted    int               `json:"not_attempted"`    // left by a budget stop or an interrupt
+	Files           []ManifestFile    `json:"files"`            // all but manifest.json, by path
+	Suite           *ManifestSuite    `json:"suite,omitempty"`  // whose tasks are in the files
+	Tools           *ManifestTools    `json:"tools,omitempty"`  // whose grades are in the files
 	Parts           []ManifestPart    `json:"parts,omitempty"`  // what other evaluators of the run found
 	Strata          []ManifestStratum `json:"strata,omitempty"` // services of which the sample was drawn, each by itself
 	Losses          map[string][]Loss `json:"losses"`
