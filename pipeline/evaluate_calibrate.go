@@ -200,7 +200,7 @@ func (p *planted) candidates(cfg *Config) []candidate {
 			variants = append(variants, variantInjected)
 		}
 		for _, v := range variants {
-			t := &evaluator.Task{Suite: p.suite.Name, Task: *c.task, Arm: v, Answer: c.answer}
+			t := &evaluator.Task{Suite: p.suite.Name, Sealed: p.suite.Sealed, Task: *c.task, Arm: v, Answer: c.answer}
 			switch v {
 			case variantShuffled:
 				t.Order = shuffled(c.id, len(c.task.Items()))

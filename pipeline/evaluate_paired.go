@@ -184,7 +184,7 @@ func (t *givenTasks) candidates(cfg *Config) []candidate {
 	for i := range t.suite.Tasks {
 		task := &t.suite.Tasks[i]
 		s := &evaluator.Subject{Kind: evaluator.OfTasks, ID: task.ID, Revision: hashJSON(task), Skill: skill,
-			Task: &evaluator.Task{Suite: t.suite.Name, Task: *task, Skills: t.skills}}
+			Task: &evaluator.Task{Suite: t.suite.Name, Sealed: t.suite.Sealed, Task: *task, Skills: t.skills}}
 		out[i] = candidate{dt: cfg.asOf.Format("2006-01-02"), row: schema.Session{Tenant: "default"}, given: s}
 	}
 	return out

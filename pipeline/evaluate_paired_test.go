@@ -394,6 +394,33 @@ func TestEvaluatePaired_Refuses(t *testing.T) {
 	}
 }
 
+// A judge that repeats an item of a sealed suite is not quoted; of a practice suite it is.
+func TestEvaluatePaired_SealedItemsAreNotRepeated(t *testing.T) {
+	const item = "Says that the quarterly ledger must be frozen before anybody touches it."
+	for _, sealed := range []bool{true, false} {
+		text, err := os.ReadFile(pairedSuite(t, 3, sealed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		suite := writeFile(t, "mine.yaml", strings.ReplaceAll(string(text), "Says one thing.", item))
+		bedrock(t, judgetest.Options{Plain: true, Script: pairedScript(fivePairs, func(c judgetest.Call, agent bool, _ int, _ bool) *judgetest.Answer {
+			if agent {
+				return nil
+			}
+			return &judgetest.Answer{Text: strings.ReplaceAll(pairedReply(c.User, true), "Seen.", "It "+strings.ToLower(item))}
+		})})
+		data := filepath.Join(t.TempDir(), "lake")
+		if _, err := evaluatePaired(t, data, pairedOptions(t, suite)); err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range readTable[schema.Explanation](t, data, "explanations") {
+			if strings.Contains(x.Explanation, "quarterly ledger") == sealed || sealed && x.Withheld == "" {
+				t.Fatalf("sealed %t: %+v", sealed, x)
+			}
+		}
+	}
+}
+
 // Answers expire with content; what a judge said of them and their hashes stay.
 func TestEvaluatePaired_AnswersExpire(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "lake")

@@ -14,6 +14,7 @@ const (
 // Task is one task of a suite in one of its arms.
 type Task struct {
 	Suite  string // name of the suite
+	Sealed bool   // nothing of the task may be repeated, its items neither
 	Task   suite.Task
 	Arm    string // ArmWithout, ArmWith; "" before the evaluator split it
 	Skills []TaskSkill

@@ -201,6 +201,9 @@ func (e *Evaluator) question(s evaluator.Subject, nonce string) (*evaluator.Item
 			Criteria: e.version.Rubric.Criteria, Lines: itemLines(items),
 		},
 	}
+	if s.Task.Sealed { // what is withheld as a quotation is withheld of the items, too
+		out.Transcript += "\n" + t.Reference + "\n" + strings.Join(t.ItemTexts(), "\n")
+	}
 	if truncated {
 		out.Reductions = append(out.Reductions, "answer_cap")
 	}
