@@ -75,6 +75,9 @@ func (j *judging) item(ctx context.Context, q *question) (*evaluator.Item, error
 		return nil, fmt.Errorf("render: %w", err)
 	}
 	req.MaxTokens = j.run.opts.given.tasks.maxTokens
+	if seed := j.run.cfg.Evaluate.Seed; seed != "" { // another seed wants other answers, also of a cache that runs share
+		rendering = hashJSON([]string{rendering, seed})
+	}
 	text, err := j.reply(ctx, j.run.agent, q.part, &evaluator.Item{Subject: q.subject.ID, RenderingSHA256: rendering}, &req, 0)
 	if err == nil && strings.TrimSpace(text) == "" {
 		q.answer = &text

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -391,6 +392,30 @@ func TestEvaluatePaired_Refuses(t *testing.T) {
 			continue
 		}
 		wantExit(t, err, pipeline.ExitUsage)
+	}
+}
+
+// Another seed is another run: its answers are asked for, also where a shared cache has those of the first.
+func TestEvaluatePaired_AnotherSeedAsksAgain(t *testing.T) {
+	var agents atomic.Int32
+	bedrock(t, judgetest.Options{Plain: true, Script: pairedScript(fivePairs, func(_ judgetest.Call, agent bool, _ int, _ bool) *judgetest.Answer {
+		if agent {
+			agents.Add(1)
+		}
+		return nil
+	})})
+	opts, data, cache := pairedOptions(t, pairedSuite(t, 3, false)), filepath.Join(t.TempDir(), "lake"), t.TempDir()
+	runs := map[string]bool{}
+	for i, seed := range []string{"", "b", "c"} {
+		opts.Seed = seed
+		sum, err := evaluatePaired(t, data, opts, func(c *pipeline.Config) { c.Evaluate.Cache = cache })
+		if err != nil || int(agents.Load()) != 6*(i+1) {
+			t.Fatalf("seed %q: %v, %d answers asked for", seed, err, agents.Load())
+		}
+		runs[sum.RunID] = true
+	}
+	if len(runs) != 3 {
+		t.Error(runs)
 	}
 }
 
