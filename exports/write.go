@@ -101,6 +101,12 @@ func Write(ctx context.Context, in *Input, targets []Target, sink Sink) ([]Manif
 		JudgeMode: in.Run.JudgeMode, Offline: in.Run.Offline, PromptSHA256: in.Run.PromptSHA256, Calibration: in.Run.Calibration,
 		Informational: in.Run.Calibration != "passed", Explanations: in.WithExplanations, Sampled: int(in.Run.Sampled), Graded: int(in.Run.Graded),
 		Ungraded: int(in.Run.Ungraded), NotAttempted: int(in.Run.NotAttempted), Losses: map[string][]Loss{}}
+	switch {
+	case !in.HasRubric():
+		m.RubricSHA256 = "" // that of a part stands beside it
+	case m.RubricSHA256 == "":
+		m.RubricSHA256 = in.Rubric.SHA256()
+	}
 	m.name(in)
 	for i, service := range in.Run.Strata {
 		if i < len(in.Run.StrataEligible) && i < len(in.Run.StrataAttempted) {

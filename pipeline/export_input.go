@@ -56,6 +56,9 @@ func exportInput(ctx context.Context, cfg *Config, log *slog.Logger) (*exports.I
 		}
 	}
 	in.Run = runs[0]
+	if cfg.AsOf == "" { // so that the same run gives the same bytes whenever it is exported
+		in.AsOf = asOfRun(runs[0])
+	}
 	if x.packages != nil {
 		in.Packages = x.packages.exported()
 	}

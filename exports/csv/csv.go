@@ -4,6 +4,7 @@
 package csv
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"strings"
@@ -69,17 +70,22 @@ func subjectCells(in *exports.Input, s *exports.Session) []string {
 	return []string{u.ID, u.Kind, u.Skill, u.Server, u.Tool, u.SpanID, u.Arm, u.Category, u.TaskKind}
 }
 
-// wide is one cell a criterion: of one with items the verdicts of all, in their order.
+// wide is one cell a criterion: of one with items the verdict on the whole, or else those of all items, in their order.
 func wide(in *exports.Input, criteria []exports.Criterion) []string {
 	cells := make([]string, len(in.Rubric.Criteria))
 	for i := range in.Rubric.Criteria {
 		var all []string
+		whole := ""
 		for _, c := range criteria {
-			if c.ID == in.Rubric.Criteria[i].ID {
+			switch {
+			case c.ID != in.Rubric.Criteria[i].ID:
+			case c.Item == "":
+				whole = string(c.Verdict)
+			default:
 				all = append(all, string(c.Verdict))
 			}
 		}
-		cells[i] = strings.Join(all, " ")
+		cells[i] = cmp.Or(whole, strings.Join(all, " "))
 	}
 	return cells
 }

@@ -226,9 +226,21 @@ func TestSubjects(t *testing.T) {
 	}
 }
 
+// One page of several is not the server, and what a server says in place of a list is told.
+func TestParseToolsList_Refuses(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"result":{"tools":[{"name":"a"}],"nextCursor":"x"}}`: "one page of several", `{"tools":[{"name":"a"}],"nextCursor":"x"}`: "one page of several",
+		`{"jsonrpc":"2.0","error":{"code":-32601,"message":"no such method"}}`: "no such method", `{}`: "no list of tools",
+	} {
+		if _, err := tooldescription.ParseToolsList([]byte(text), "srv"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
 func TestParseToolsList(t *testing.T) {
 	list := `[{"name":"b","description":"B.","inputSchema":{"type":"object","a":1}},{"name":"a"}]`
-	for name, text := range map[string]string{"result": `{"tools":` + list + `}`, "response": `{"jsonrpc":"2.0","id":1,"result":{"tools":` + list + `,"nextCursor":"x"}}`, "array": list} {
+	for name, text := range map[string]string{"result": `{"tools":` + list + `}`, "response": `{"jsonrpc":"2.0","id":1,"result":{"tools":` + list + `,"nextCursor":""}}`, "array": list} {
 		got, err := tooldescription.ParseToolsList([]byte(text), "srv")
 		if err != nil || len(got) != 2 || got[0].Tool != "a" || got[1].InputSchema != `{"a":1,"type":"object"}` || got[1].Server != "srv" || got[0].DefinitionSHA256 == got[1].DefinitionSHA256 {
 			t.Errorf("%s: %+v %v", name, got, err)

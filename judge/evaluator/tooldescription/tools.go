@@ -96,20 +96,30 @@ func ParseToolsList(data []byte, server string) ([]schema.Tool, error) {
 			return nil, fmt.Errorf("read tools list: %w", err)
 		}
 	} else {
+		type page struct {
+			Tools *[]listed `json:"tools"`
+			Next  string    `json:"nextCursor"`
+		}
 		var response struct {
-			Tools  *[]listed `json:"tools"`
-			Result *struct {
-				Tools *[]listed `json:"tools"`
-			} `json:"result"`
+			page
+			Result *page `json:"result"`
+			Error  *struct {
+				Message string `json:"message"`
+			} `json:"error"`
 		}
 		if err := json.Unmarshal(data, &response); err != nil {
 			return nil, fmt.Errorf("read tools list: %w", err)
 		}
+		if response.Result != nil && response.Tools == nil {
+			response.page = *response.Result
+		}
 		switch {
+		case response.Error != nil:
+			return nil, fmt.Errorf("read tools list: the server answered with an error: %q", clip(response.Error.Message, 200))
+		case response.Tools != nil && response.Next != "":
+			return nil, errors.New("read tools list: it is one page of several (nextCursor): put the tools of all pages into one list, or list the live server")
 		case response.Tools != nil:
 			list = *response.Tools
-		case response.Result != nil && response.Result.Tools != nil:
-			list = *response.Result.Tools
 		default:
 			return nil, errors.New("read tools list: there is no list of tools in it")
 		}
