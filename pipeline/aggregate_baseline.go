@@ -189,7 +189,7 @@ func trend(ctx context.Context, st store.Store, all []schema.Run, main *aggregat
 	var before []string
 	for i := range t.Points {
 		p := &t.Points[i]
-		f := main.numbers.facts
+		f, subjects := main.numbers.facts, main.numbers.subjects
 		if p.RunID != run.RunID {
 			other := partOf(all, p.RunID, run.Evaluator)
 			b := &factBuilder{facts: facts{strata: strataOfRuns([]schema.Run{other})}}
@@ -198,8 +198,9 @@ func trend(ctx context.Context, st store.Store, all []schema.Run, main *aggregat
 			}
 			b.finish()
 			f = &b.facts
+			subjects = f.bySubject()
 		}
-		for _, whole := range f.tallies(grouping{}, f.bySubject()) {
+		for _, whole := range f.tallies(grouping{}, subjects) {
 			rate, err := whole.rate(level)
 			if err != nil {
 				return t, err

@@ -169,7 +169,7 @@ func (g *gate) check(p *aggregatePart, level float64) (GateResult, error) {
 	group := joinGroup(names)
 	gr := g.grouping()
 	var t *tally
-	for _, x := range p.numbers.facts.tallies(gr, p.numbers.facts.bySubject()) {
+	for _, x := range p.numbers.facts.tallies(gr, p.numbers.subjects) {
 		if x.group == group && x.metric == g.metric {
 			t = x
 		}

@@ -76,6 +76,12 @@ func (f *facts) find(id string) int32 {
 func (v *verdictCounter) count(b *verdictBlock, subjects []int32) {
 	f := v.facts
 	number := v.numbers(b, subjects)
+	tables := make([][]verdictCount, len(number)) // of the block's criteria
+	for i, n := range number {
+		if int(n) < len(f.counts) {
+			tables[i] = f.counts[n]
+		}
+	}
 	for i, subject := range subjects {
 		if subject < 0 {
 			continue
@@ -86,13 +92,13 @@ func (v *verdictCounter) count(b *verdictBlock, subjects []int32) {
 		}
 		combo := f.subjects[subject].combo
 		for _, p := range b.verdicts[b.starts[i]:end] {
-			c, r := number[p.criterion()], p.result()
-			f.counts[c][combo][r]++
+			r := p.result()
+			tables[p.criterion()][combo][r]++
 			if r == resultUnclear {
-				v.unclear = append(v.unclear, [2]int32{subject, c})
+				v.unclear = append(v.unclear, [2]int32{subject, number[p.criterion()]})
 			}
 			if v.keep {
-				f.verdicts = append(f.verdicts, factVerdict{subject, c, r})
+				f.verdicts = append(f.verdicts, factVerdict{subject, number[p.criterion()], r})
 			}
 		}
 	}

@@ -3,7 +3,10 @@ package pipeline
 import (
 	"cmp"
 	"context"
+	"runtime"
 	"slices"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/tracejury/tracejury/pipeline/stats"
 	"github.com/tracejury/tracejury/schema"
@@ -24,13 +27,13 @@ type numbers struct {
 	facts     *facts
 	groupings []grouping
 	tallies   [][]*tally // of each grouping
+	subjects  []cell     // counts of subjects by combo
 }
 
 func count(f *facts, gs []grouping) *numbers {
-	n := &numbers{facts: f, groupings: gs, tallies: make([][]*tally, len(gs))}
-	subjects := f.bySubject()
+	n := &numbers{facts: f, groupings: gs, tallies: make([][]*tally, len(gs)), subjects: f.bySubject()}
 	for i, g := range gs {
-		n.tallies[i] = f.tallies(g, subjects)
+		n.tallies[i] = f.tallies(g, n.subjects)
 	}
 	return n
 }
@@ -53,16 +56,31 @@ func (n *numbers) find(by, group, metric string) *tally {
 	return nil
 }
 
+// talliesAtOnce is how many intervals one goroutine computes before it takes more.
+const talliesAtOnce = 64
+
 // rows are the aggregates of every tally, and of the mean of scores where verdicts carry any.
 func (n *numbers) rows(ctx context.Context, level float64) ([]schema.Aggregate, error) {
-	var out []schema.Aggregate
-	for _, t := range n.all() {
-		rows, err := t.aggregates(n.facts.run, level)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, rows...)
+	all := n.all()
+	parts := make([][]schema.Aggregate, (len(all)+talliesAtOnce-1)/talliesAtOnce)
+	eg := new(errgroup.Group)
+	eg.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range parts {
+		eg.Go(func() error {
+			for _, t := range all[i*talliesAtOnce : min(len(all), (i+1)*talliesAtOnce)] {
+				rows, err := t.aggregates(n.facts.run, level)
+				if err != nil {
+					return err
+				}
+				parts[i] = append(parts[i], rows...)
+			}
+			return nil
+		})
 	}
+	if err := eg.Wait(); err != nil {
+		return nil, err
+	}
+	out := slices.Concat(parts...)
 	scores, err := n.facts.scoreRows(ctx, level)
 	if err != nil {
 		return nil, err

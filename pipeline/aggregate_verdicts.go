@@ -109,9 +109,7 @@ func (r *verdictRows) read(g *table.Group, evaluator string) (err error) {
 	if r.subject, r.subjects, err = g.Codes(verdictSubject); err != nil {
 		return err
 	}
-	r.gather(g.Rows(), evaluator, func(row int, before int) bool {
-		return before < 0 || r.subject[row] != r.subject[before] || r.text[verdictArm].Code[row] != r.text[verdictArm].Code[before]
-	})
+	r.gather(g.Rows(), evaluator, nil)
 	return nil
 }
 
@@ -130,8 +128,7 @@ func (r *verdictRows) countSubjects(g *table.Group, evaluator string) bool {
 		at, _ := slices.BinarySearch(sorted, w)
 		rank[i] = int32(at)
 	}
-	code := r.text[verdictCriterion].Code
-	r.gather(g.Rows(), evaluator, func(row, before int) bool { return before < 0 || rank[code[row]] < rank[code[before]] })
+	r.gather(g.Rows(), evaluator, rank)
 	b := &r.block
 	for i := 1; i < len(b.starts); i++ {
 		if b.verdicts[b.starts[i]].criterion() != b.verdicts[b.starts[1]].criterion() {
@@ -146,8 +143,9 @@ func (r *verdictRows) countSubjects(g *table.Group, evaluator string) bool {
 	return true
 }
 
-// gather packs the rows of the evaluator. begins says whether a row is about another subject than the row before that counts.
-func (r *verdictRows) gather(n int, evaluator string, begins func(row, before int) bool) {
+// gather packs the rows of the evaluator. A row is about another subject than the row before that counts where its subject or arm is
+// another or, with ranks of the criteria, where its criterion comes before that of the other.
+func (r *verdictRows) gather(n int, evaluator string, rank []int32) {
 	words := r.text[verdictVerdict].Words
 	results, scored := make([]result, len(words)), make([]bool, len(words))
 	for i, w := range words {
@@ -157,12 +155,25 @@ func (r *verdictRows) gather(n int, evaluator string, begins func(row, before in
 	*b = verdictBlock{criteria: r.text[verdictCriterion].Words, safety: make([]bool, len(r.text[verdictCriterion].Words)), verdicts: make([]packedVerdict, 0, n)}
 	ours, final := int32(slices.Index(r.text[verdictEvaluator].Words, evaluator)), int32(slices.Index(r.text[verdictVote].Words, "final"))
 	evaluators, votes, verdicts, criteria := r.text[verdictEvaluator].Code, r.text[verdictVote].Code, r.text[verdictVerdict].Code, r.text[verdictCriterion].Code
-	before := -1
+	whole := r.text[verdictEvaluator].Same && r.text[verdictVote].Same && ours == 0 && final == 0 // every row counts
+	if whole && rank != nil && !slices.Contains(scored, true) {
+		r.gatherAll(n, rank, results)
+		return
+	}
+	arms, before := r.text[verdictArm].Code, -1
 	for i := range n {
-		if evaluators[i] != ours || votes[i] != final {
+		if !whole && (evaluators[i] != ours || votes[i] != final) {
 			continue
 		}
-		if begins(i, before) {
+		begins := before < 0
+		switch {
+		case begins:
+		case rank != nil:
+			begins = rank[criteria[i]] < rank[criteria[before]]
+		default:
+			begins = r.subject[i] != r.subject[before] || arms[i] != arms[before]
+		}
+		if begins {
 			b.starts = append(b.starts, int32(len(b.verdicts)))
 			if r.subjects != nil {
 				b.ids = append(b.ids, subjectID(string(r.subjects.Value(int(r.subject[i]))), r.text[verdictArm].Value(i)))
@@ -177,6 +188,29 @@ func (r *verdictRows) gather(n int, evaluator string, begins func(row, before in
 			b.safety[criteria[i]] = true
 		}
 		b.verdicts = append(b.verdicts, pack(criteria[i], out))
+	}
+}
+
+// gatherAll is gather where every row counts, none has a score and subjects are told apart by their criteria: the rule for large runs.
+func (r *verdictRows) gatherAll(n int, rank []int32, results []result) {
+	b := &r.block
+	criteria, verdicts, safety := r.text[verdictCriterion].Code[:n], r.text[verdictVerdict].Code[:n], r.safety[:n]
+	packed := make([]packedVerdict, len(results)) // by verdict, without the criterion
+	for i, x := range results {
+		packed[i] = pack(0, x)
+	}
+	b.verdicts = b.verdicts[:n]
+	before := int32(len(rank)) // after all of them: the first row begins a subject
+	for i, c := range criteria {
+		at := rank[c]
+		if at < before {
+			b.starts = append(b.starts, int32(i))
+		}
+		before = at
+		if safety[i] == 1 {
+			b.safety[c] = true
+		}
+		b.verdicts[i] = pack(c, 0) | packed[verdicts[i]]
 	}
 }
 

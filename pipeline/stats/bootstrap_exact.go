@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"sort"
+
+	"gonum.org/v1/gonum/mathext"
 )
 
 // The bootstrap distribution of a sum of n draws from n observed integers is the n-fold convolution of their empirical
@@ -49,8 +51,32 @@ func degenerateProportion(k, n int) string {
 // binomialBootstrap is the least j with P(X ≤ j) ≥ tail for X ~ Binomial(n, k/n).
 func binomialBootstrap(k, n int, tail float64) int {
 	p, q := float64(k)/float64(n), float64(n-k)/float64(n)
-	return sort.Search(n, func(j int) bool {
+	enough := func(j int) bool {
 		below, _ := logIncompleteBeta(q, p, float64(n-j), float64(j+1))
 		return math.Exp(below) >= tail*(1-quantileSlack)
-	})
+	}
+	// The search is among the neighbours of the normal approximation, as far as it has to go: each step costs a continued fraction.
+	guess := float64(k) + mathext.NormalQuantile(tail)*math.Sqrt(float64(n)*p*q)
+	at := int(math.Max(0, math.Min(guess, float64(n-1))))
+	low, high := 0, n // the answer is one of these or between them
+	if enough(at) {
+		high = at
+		for step := 1; high-step >= 0; step *= 4 {
+			if !enough(high - step) {
+				low = high - step + 1
+				break
+			}
+			high -= step
+		}
+	} else {
+		low = at + 1
+		for step := 1; low+step < n; step *= 4 {
+			if enough(low + step) {
+				high = low + step
+				break
+			}
+			low += step + 1
+		}
+	}
+	return low + sort.Search(high-low, func(i int) bool { return enough(low + i) })
 }

@@ -160,3 +160,19 @@ func TestExactBootstrapOfGradedScores(t *testing.T) {
 		}
 	}
 }
+
+// The search from the normal approximation finds what a search of all finds.
+func TestBinomialBootstrapSearch(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(2, 400).Draw(t, "n")
+		k := rapid.IntRange(1, n-1).Draw(t, "k")
+		tail := rapid.SampledFrom([]float64{0.001, 0.005, 0.025, 0.05, 0.25, 0.4999}).Draw(t, "tail")
+		want := 0
+		for want < n && binomialCDF(want, n, float64(k)/float64(n)) < tail*(1-quantileSlack) {
+			want++
+		}
+		if got := binomialBootstrap(k, n, tail); got != want {
+			t.Fatalf("%d of %d at %g: got %d, want %d", k, n, tail, got, want)
+		}
+	})
+}

@@ -60,8 +60,13 @@ func (g *Group) Codes(i int) (code []int32, words *Strings, err error) {
 		if value != nil {
 			words.addOne(*value)
 		}
-		for range g.rows {
-			code = append(code, int32(words.Len()-1))
+		code = code[:g.rows]
+		if fill := int32(words.Len() - 1); fill == 0 {
+			clear(code)
+		} else {
+			for at := range code {
+				code[at] = fill
+			}
 		}
 		g.buf[i].codes = code
 		return code, words, nil
