@@ -68,7 +68,7 @@ func Export(ctx context.Context, cfg *Config, opts ExportOptions, log *slog.Logg
 	if opts.DryRun {
 		return sum, dryRun(ctx, cfg, in, ts, to, &opts.Push, sum, log)
 	}
-	if sum.Files, err = writeExport(ctx, in, ts, dir); err != nil {
+	if sum.Files, err = writeExport(ctx, in, ts, dir, log); err != nil {
 		return nil, err
 	}
 	sum.Dir = dir
@@ -237,27 +237,30 @@ func checkOut(out, dir string) error {
 }
 
 // writeExport writes into a directory beside dir and then takes its place, so that dir is never half an export.
-func writeExport(ctx context.Context, in *exports.Input, ts []exports.Target, dir string) ([]exports.ManifestFile, error) {
+func writeExport(ctx context.Context, in *exports.Input, ts []exports.Target, dir string, log *slog.Logger) ([]exports.ManifestFile, error) {
 	parent := filepath.Dir(dir)
 	if err := os.MkdirAll(parent, 0o755); err != nil {
 		return nil, fmt.Errorf("write export: %w", err)
 	}
-	tmp, err := os.MkdirTemp(parent, ".export-")
+	tmp, err := newExportDir(parent, log)
 	if err != nil {
 		return nil, fmt.Errorf("write export: %w", err)
 	}
-	defer os.RemoveAll(tmp)
-	files, err := exports.Write(ctx, in, ts, dirSink(tmp))
+	defer tmp.close()
+	files, err := exports.Write(ctx, in, ts, dirSink(tmp.path))
 	if err != nil {
 		return nil, err
 	}
+	if err := tmp.unlock(); err != nil {
+		return nil, fmt.Errorf("write export: %w", err)
+	}
 	// The old export makes way in one step, too: a run that dies here leaves it beside, never a half one in its place.
-	old := tmp + ".old"
+	old := tmp.path + ".old"
 	if err := os.Rename(dir, old); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("write export: %w", err)
 	}
 	defer os.RemoveAll(old)
-	if err := os.Rename(tmp, dir); err != nil {
+	if err := os.Rename(tmp.path, dir); err != nil {
 		return nil, fmt.Errorf("write export: %w", err)
 	}
 	return files, nil

@@ -50,6 +50,9 @@ func (r *ingestRun) listInputs(ctx context.Context, last *Commit) error {
 		if err != nil {
 			return fmt.Errorf("open source %s: %w", sc.URI, err)
 		}
+		if st.URI() == r.root.Store.URI() {
+			return usagef("source %s is --data itself: its tables are no archive; give one of them another folder", sc.URI)
+		}
 		src := &openSource{cfg: sc, store: st, times: defaultKeyTimes()}
 		if sc.KeyTimeLayout != "" {
 			k, err := newKeyTime(sc.KeyTimeLayout)

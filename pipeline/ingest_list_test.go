@@ -140,3 +140,19 @@ func TestRootsThatCannotBeOpened(t *testing.T) {
 		}
 	}
 }
+
+// Tables are no archive: a source that is the data root, however it is written, is a wrong flag and nothing is committed.
+func TestSourceIsNotTheDataRoot(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "lake")
+	for _, from := range []string{data, data + "/", filepath.Dir(data) + "/./lake", "file://" + data} {
+		cfg := config(t, from, data)
+		_, err := pipeline.Ingest(t.Context(), cfg, pipeline.IngestOptions{}, quiet())
+		var exit *pipeline.ExitError
+		if !errors.As(err, &exit) || exit.Code != pipeline.ExitUsage {
+			t.Errorf("--from %s: %v, want exit %d", from, err, pipeline.ExitUsage)
+		}
+		if left, _ := filepath.Glob(filepath.Join(data, "_commits", "*")); len(left) > 0 {
+			t.Errorf("--from %s: left commits %v", from, left)
+		}
+	}
+}
