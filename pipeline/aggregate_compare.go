@@ -197,7 +197,7 @@ const (
 
 func (c *Comparison) writeText(w io.Writer) {
 	fmt.Fprintf(w, "\n%s since %s", c.Evaluator, c.Baseline)
-	if len(c.Runs) > 1 || c.Runs[0] != c.Baseline {
+	if len(c.Runs) > 1 || len(c.Runs) == 1 && c.Runs[0] != c.Baseline {
 		fmt.Fprintf(w, " (%s)", strings.Join(c.Runs[:min(len(c.Runs), 5)], ", "))
 	}
 	fmt.Fprintf(w, "\n  %s.\n", c.Overlap())

@@ -20,11 +20,11 @@ func TestAgreementFixture(t *testing.T) {
 			Table        [][]int
 			Observed     float64 `json:"p_o"`
 			Kappa        kappaFixture
-			Linear       kappaFixture              `json:"kappa_linear"`
-			Quadratic    kappaFixture              `json:"kappa_quadratic"`
-			AC1          struct{ AC1, PE float64 } `json:"gwet_ac1"`
-			AC2Quadratic float64                   `json:"gwet_ac2_quadratic"`
-			AC2Linear    float64                   `json:"gwet_ac2_linear"`
+			Linear       kappaFixture                  `json:"kappa_linear"`
+			Quadratic    kappaFixture                  `json:"kappa_quadratic"`
+			AC1          struct{ AC1, PA, PE float64 } `json:"gwet_ac1"`
+			AC2Quadratic float64                       `json:"gwet_ac2_quadratic"`
+			AC2Linear    float64                       `json:"gwet_ac2_linear"`
 			Krippendorff map[string]*float64
 		}
 		Missing struct {
@@ -72,6 +72,7 @@ func TestAgreementFixture(t *testing.T) {
 			near(t, c.Name+" AC", got.Coefficient, want, 1e-9)
 			if w == Nominal {
 				near(t, c.Name+" AC1 expected", got.Expected, c.AC1.PE, 1e-12)
+				near(t, c.Name+" AC1 observed", got.Observed, c.AC1.PA, 1e-12)
 			}
 		}
 		for name, want := range c.Krippendorff {

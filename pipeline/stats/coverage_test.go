@@ -32,6 +32,7 @@ func meanWidth(tb testing.TB, f proportionInterval, n int, p float64) float64 {
 		if err != nil {
 			tb.Fatal(err)
 		}
+		iv.Low, iv.High = max(iv.Low, 0), min(iv.High, 1) // as the reference cuts what leaves the scale
 		sum += binomialPMF(k, n, p) * iv.Width()
 	}
 	return sum

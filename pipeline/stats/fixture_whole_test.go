@@ -20,6 +20,8 @@ var notOurs = map[string]string{
 	"odds_ratio_discordant": "differences are told in points", "pabak": "AC1 is told beside kappa", "exact_k": "exact_p times N",
 	"one_cluster": "words; TestClusterEdges", "two_clusters": "words; TestClusterEdges", "classical": "the mean of the labels alone",
 	"naive_judge_mean": "the mean of what the judge said", "paired_inputs": "the cases hold their differences",
+	"edge": "words and cases of TestClusterEdges", "sd": "of the bootstrap distribution, which no interval needs", "fpc": "the factor within n_eff",
+	"n_eff": "of WilsonFinite, whose intervals are held",
 }
 
 // Every value of the reference files is read by a test of this package, or is left out for a reason: none is forgotten.
