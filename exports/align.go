@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 
 	"github.com/tracejury/tracejury/judge"
 )
@@ -76,9 +77,19 @@ func Align(r *judge.Rubric, s *Session) ([]Criterion, error) {
 	}
 	out = append(out, items...)
 	slices.SortStableFunc(out, func(a, b Criterion) int {
-		return cmp.Or(cmp.Compare(place[a.ID], place[b.ID]), cmp.Compare(a.Item, b.Item))
+		return cmp.Or(cmp.Compare(place[a.ID], place[b.ID]), compareItems(a.Item, b.Item))
 	})
 	return out, nil
+}
+
+// compareItems orders numbers by their value, and all else as text.
+func compareItems(a, b string) int {
+	x, errX := strconv.Atoi(a)
+	y, errY := strconv.Atoi(b)
+	if errX == nil && errY == nil {
+		return cmp.Compare(x, y)
+	}
+	return cmp.Compare(a, b)
 }
 
 // Weighted says whether the criteria of a rubric have different weights, so that something is lost where weights are.
@@ -113,7 +124,7 @@ func Ordered(r *judge.Rubric, list []Criterion) []Criterion {
 	}
 	out := slices.Clone(list)
 	slices.SortStableFunc(out, func(a, b Criterion) int {
-		return cmp.Or(cmp.Compare(cmp.Or(place[a.ID], len(place)+1), cmp.Or(place[b.ID], len(place)+1)), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Item, b.Item))
+		return cmp.Or(cmp.Compare(cmp.Or(place[a.ID], len(place)+1), cmp.Or(place[b.ID], len(place)+1)), cmp.Compare(a.ID, b.ID), compareItems(a.Item, b.Item))
 	})
 	return out
 }

@@ -51,6 +51,11 @@ func ShowRun(ctx context.Context, cfg *Config, id string, log *slog.Logger) (*Ru
 	}
 	out := &RunShow{}
 	for _, run := range runs {
+		if run.Kind == evaluator.OfTasks {
+			if run.Calibration, err = calibrationOf(ctx, root.Store, &run); err != nil {
+				return nil, err
+			}
+		}
 		notMet, err := readNotMet(ctx, root.Store, &run, nil)
 		if err != nil {
 			return nil, err
@@ -108,6 +113,10 @@ func (s *RunShow) WriteText(w io.Writer) {
 		}
 		fmt.Fprintf(w, "%-9s %d eligible, %d sampled, %d not attempted\n", sampledNoun(r.Kind), r.Eligible, r.Sampled, r.NotAttempted)
 		fmt.Fprintf(w, "graded    %d %s, %d ungraded%s\n", r.Graded, gradedNoun(r.Kind), r.Ungraded, parens(byName(p.Ungraded, "")))
+		if r.Kind == evaluator.OfControls {
+			fmt.Fprintln(w, "no rates  the answers were planted: evaluate suites tells what the calibration found")
+			continue
+		}
 		if r.State == "no_result" {
 			fmt.Fprintln(w, "no result more than 10 % could not be graded, or nothing was eligible: no rate is given")
 		} else {
@@ -133,8 +142,10 @@ func sampledNoun(kind string) string {
 		return "tools"
 	case evaluator.OfPackages:
 		return "packages"
-	case "task":
+	case evaluator.OfTasks:
 		return "tasks"
+	case evaluator.OfControls:
+		return "answers"
 	}
 	return "sessions"
 }

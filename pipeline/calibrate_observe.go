@@ -3,6 +3,7 @@ package pipeline
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -77,7 +78,7 @@ func observe(p *planted, grades []schema.Grade, verdicts []schema.Verdict, peopl
 		}
 		return seen[k]
 	}
-	o := calibration.Observations{Labels: map[string]calibration.Labels{}, Probes: map[string]stats.Pairs{}}
+	o := calibration.Observations{Criteria: p.criteria(), Wanted: []string{variantShuffled, variantPadded, variantSigned}, Labels: map[string]calibration.Labels{}, Probes: map[string]stats.Pairs{}}
 	for i := range grades {
 		g := &grades[i]
 		if g.State == "graded" {
@@ -102,6 +103,18 @@ func observe(p *planted, grades []schema.Grade, verdicts []schema.Verdict, peopl
 		o = observeOne(o, c, func(variant string) *seenAnswer { return at(c.id, variant) }, people[c.id])
 	}
 	return o
+}
+
+// criteria are those that the items of the planted answers belong to.
+func (p *planted) criteria() []string {
+	var out []string
+	for i := range p.controls {
+		for _, it := range p.controls[i].task.Items() {
+			out = append(out, it.Criterion)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 func observeOne(o calibration.Observations, c *plantedAnswer, variant func(string) *seenAnswer, people map[string]bool) calibration.Observations {

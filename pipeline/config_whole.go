@@ -15,15 +15,21 @@ func refuseFractions(data []byte) error {
 	if err != nil {
 		return nil //nolint:nilerr // the decoder tells it, with what is wanted
 	}
+	w := wholeNumbers{anchors: map[string]ast.Node{}}
 	for _, doc := range file.Docs {
-		if err := fractions(doc.Body, reflect.TypeFor[Config](), ""); err != nil {
+		if err := w.check(doc.Body, reflect.TypeFor[Config](), "", 0); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func fractions(node ast.Node, t reflect.Type, path string) error {
+// wholeNumbers walks a file beside the configuration's types.
+type wholeNumbers struct{ anchors map[string]ast.Node }
+
+const maxAliases = 20
+
+func (w *wholeNumbers) check(node ast.Node, t reflect.Type, path string, aliases int) error {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -35,20 +41,23 @@ func fractions(node ast.Node, t reflect.Type, path string) error {
 		}
 	case *ast.MappingNode:
 		for _, v := range n.Values {
-			if err := fractions(v, t, path); err != nil {
+			if err := w.check(v, t, path, aliases); err != nil {
 				return err
 			}
 		}
 	case *ast.MappingValueNode:
+		if n.Key.IsMergeKey() {
+			return w.check(n.Value, t, path, aliases)
+		}
 		if t.Kind() != reflect.Struct {
 			return nil
 		}
 		for i := range t.NumField() {
-			if key := t.Field(i).Tag.Get("yaml"); key != "" && key == n.Key.String() {
+			if key := t.Field(i).Tag.Get("yaml"); key != "" && key == n.Key.GetToken().Value {
 				if path != "" {
 					key = path + "." + key
 				}
-				return fractions(n.Value, t.Field(i).Type, key)
+				return w.check(n.Value, t.Field(i).Type, key, aliases)
 			}
 		}
 	case *ast.SequenceNode:
@@ -56,12 +65,17 @@ func fractions(node ast.Node, t reflect.Type, path string) error {
 			return nil
 		}
 		for i, v := range n.Values {
-			if err := fractions(v, t.Elem(), fmt.Sprintf("%s[%d]", path, i)); err != nil {
+			if err := w.check(v, t.Elem(), fmt.Sprintf("%s[%d]", path, i), aliases); err != nil {
 				return err
 			}
 		}
 	case *ast.AnchorNode:
-		return fractions(n.Value, t, path)
+		w.anchors[n.Name.GetToken().Value] = n.Value
+		return w.check(n.Value, t, path, aliases)
+	case *ast.AliasNode:
+		if to := w.anchors[n.Value.GetToken().Value]; to != nil && aliases < maxAliases {
+			return w.check(to, t, path, aliases+1)
+		}
 	}
 	return nil
 }

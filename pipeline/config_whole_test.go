@@ -10,14 +10,17 @@ import (
 // A fraction where a whole number belongs is told, not cut off: half a day of retention is not for ever.
 func TestConfigurationRefusesFractions(t *testing.T) {
 	for text, want := range map[string]string{
-		"retention:\n  content: 0.5\n":                         "line 2, column 12: retention.content: 0.5: want a whole number",
-		"evaluate:\n  days: 1.5\n":                             "evaluate.days",
-		"evaluate: {sample: 2.5}\n":                            "evaluate.sample",
-		"limits:\n  max_object_bytes: 1.5\n":                   "limits.max_object_bytes",
-		"evaluate:\n  days: 7.0\n":                             "",
-		"evaluate:\n  budget_usd: 2.5\n":                       "",
-		"evaluate:\n  prices:\n    - {model: m, input: 0.5}\n": "",
-		"sources:\n  - uri: s3://a\n":                          "",
+		"retention:\n  content: 0.5\n":                                 "line 2, column 12: retention.content: 0.5: want a whole number",
+		"\"retention\":\n  \"content\": 0.5\n":                         "retention.content",
+		"retention: {\"content\": 0.5}\n":                              "retention.content",
+		"evaluate:\n  budget_usd: &a 0.5\nretention:\n  content: *a\n": "retention.content",
+		"evaluate:\n  days: 1.5\n":                                     "evaluate.days",
+		"evaluate: {sample: 2.5}\n":                                    "evaluate.sample",
+		"limits:\n  max_object_bytes: 1.5\n":                           "limits.max_object_bytes",
+		"evaluate:\n  days: 7.0\n":                                     "",
+		"evaluate:\n  budget_usd: 2.5\n":                               "",
+		"evaluate:\n  prices:\n    - {model: m, input: 0.5}\n":         "",
+		"sources:\n  - uri: s3://a\n":                                  "",
 	} {
 		_, err := pipeline.ParseConfig([]byte(text))
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"slices"
@@ -57,7 +58,7 @@ func Calibrate(ctx context.Context, cfg *Config, opts CalibrateOptions, log *slo
 		return nil, err
 	}
 	out := &CalibrateSummary{Suite: p.suite.Name, Version: p.suite.Version, Controls: len(p.controls), Status: calibration.NotCalibrated}
-	if opts.Sheet != "" {
+	if opts.Sheet != "" && !opts.DryRun {
 		if err := p.writeSheet(opts.Sheet); err != nil {
 			return nil, err
 		}
@@ -314,7 +315,19 @@ func (p *planted) writeSheet(path string) error {
 			rows = append(rows, row)
 		}
 	}
-	if err := errors.Join(w.WriteAll(rows), os.WriteFile(path, buf.Bytes(), 0o600)); err != nil {
+	if err := w.WriteAll(rows); err != nil {
+		return fmt.Errorf("write --sheet: %w", err)
+	}
+	old, err := os.ReadFile(path)
+	switch {
+	case err == nil && bytes.Equal(old, buf.Bytes()):
+		return nil
+	case err == nil:
+		return usagef("--sheet %s: there is a file that holds something else, perhaps labels: give another name, or leave --sheet out", path)
+	case !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("write --sheet: %w", err)
+	}
+	if err := os.WriteFile(path, buf.Bytes(), 0o600); err != nil {
 		return fmt.Errorf("write --sheet: %w", err)
 	}
 	return nil

@@ -100,6 +100,16 @@ func TestCalibrate(t *testing.T) {
 		t.Errorf("the sheet of a sealed suite: %v", err)
 	}
 	fillSheet(t, sheet, 3)
+	filled, err := os.ReadFile(sheet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dry := range []bool{false, true} {
+		_, err := calibrate(t, data, pipeline.CalibrateOptions{Suite: suite, Sheet: sheet, Labels: sheet, DryRun: dry})
+		if text, _ := os.ReadFile(sheet); string(text) != string(filled) || !dry && (err == nil || !strings.Contains(err.Error(), "give another name")) {
+			t.Fatalf("a filled sheet was written over (dry run %t): %v", dry, err)
+		}
+	}
 	sum, err = calibrate(t, data, pipeline.CalibrateOptions{Suite: suite, Labels: sheet})
 	if err != nil || sum.Status != calibration.AllPassed || !sum.Already || srv.Calls() != 220 {
 		t.Fatalf("%v %+v", err, sum)

@@ -125,7 +125,7 @@ func (j *judging) refused(s *seat, ce *judge.CallError) bool {
 	j.mu.Lock()
 	answered := s.answered
 	j.mu.Unlock()
-	if ce.Refuses == "" || answered || s.fixed {
+	if ce.Refuses == "" || answered || s.fixed || j.holdsReply() {
 		return false
 	}
 	next, ok := model.Fallback(s.spec, s.way, ce.Refuses)
@@ -135,7 +135,13 @@ func (j *judging) refused(s *seat, ce *judge.CallError) bool {
 	return ok
 }
 
-// dropLedger removes the log of a run that is done in another way: it holds refusals only, or answers of other seats that cannot be used.
+// holdsReply is whether the log has any reply, of an earlier command too: they were paid for, and another way could not use them.
+func (j *judging) holdsReply() bool {
+	all, err := j.ledger.All()
+	return err != nil || slices.ContainsFunc(all, func(r ledger.Record) bool { return r.State == ledger.StateReply })
+}
+
+// dropLedger removes the log of a run that is done in another way: it holds refusals only.
 func (e *evaluateRun) dropLedger(ctx context.Context, led *ledger.Ledger) error {
 	if err := errors.Join(led.Remove(), deletePrefix(context.WithoutCancel(ctx), e.root.Store, ledgerPrefix(e.runID))); err != nil {
 		return fmt.Errorf("remove the log of run %s: %w", e.runID, err)

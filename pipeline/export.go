@@ -259,10 +259,11 @@ func writeExport(ctx context.Context, in *exports.Input, ts []exports.Target, di
 	if err := os.Rename(dir, old); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("write export: %w", err)
 	}
-	defer os.RemoveAll(old)
 	if err := os.Rename(tmp.path, dir); err != nil {
+		_ = os.Rename(old, dir) // the earlier export is better than none; if someone else was faster, theirs stands there
 		return nil, fmt.Errorf("write export: %w", err)
 	}
+	_ = os.RemoveAll(old) // only an earlier export
 	return files, nil
 }
 

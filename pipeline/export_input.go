@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 
@@ -44,7 +45,15 @@ func exportInput(ctx context.Context, cfg *Config, log *slog.Logger) (*exports.I
 	if err != nil {
 		return nil, err
 	}
-	for _, run := range runs {
+	for i, run := range runs {
+		if run.Kind == evaluator.OfControls {
+			return nil, notAnEvaluation(&run)
+		}
+		if run.Kind == evaluator.OfTasks {
+			if runs[i].Calibration, err = calibrationOf(ctx, root.Store, &run); err != nil {
+				return nil, err
+			}
+		}
 		if err := mayExport(run, e.AllowPartial); err != nil {
 			return nil, err
 		}
@@ -199,12 +208,13 @@ func (p *packageJoin) add(ctx context.Context, root *Root, d *runData, explain b
 // exported yields the packages by name. One that an evaluator could not be asked about, for want of text, has no place in a set.
 func (p *packageJoin) exported() *exports.Packages {
 	var list []exports.Package
-	for _, pkg := range p.of {
+	for _, id := range slices.Sorted(maps.Keys(p.of)) {
+		pkg := p.of[id]
 		if pkg.Name != "" && pkg.Body != "" {
 			list = append(list, *pkg)
 		}
 	}
-	slices.SortFunc(list, func(a, b exports.Package) int {
+	slices.SortStableFunc(list, func(a, b exports.Package) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Task, b.Task), strings.Compare(a.Body, b.Body), strings.Compare(a.Manifest, b.Manifest))
 	})
 	return &exports.Packages{Rubric: p.rubric, All: func(ctx context.Context) iter.Seq2[exports.Package, error] {

@@ -199,32 +199,11 @@ func (r *ingestRun) eraseDay(ctx context.Context, dt string, bucket int, key str
 // transcripts, since replies there are not told apart by session.
 func (r *ingestRun) eraseRuns(ctx context.Context, key string) error {
 	about := func(subject, sessionKey string) bool { return sessionKey == key || strings.HasPrefix(subject, key) }
-	touched := map[string]bool{}
-	for _, name := range []string{schema.Explanations.Name, schema.Verdicts.Name, schema.Grades.Name} {
-		for k, err := range r.root.keys(ctx, name+"/") {
-			if err != nil {
-				return fmt.Errorf("list %s: %w", name, err)
-			}
-			if path.Ext(k) != ".parquet" {
-				continue
-			}
-			changed := len(r.changed)
-			switch name {
-			case schema.Explanations.Name:
-				err = mergeRows(ctx, r, schema.Explanations, k, nil, func(e schema.Explanation) bool { return !about(e.Subject, "") })
-			case schema.Verdicts.Name:
-				err = mergeRows(ctx, r, schema.Verdicts, k, nil, func(v schema.Verdict) bool { return !about(v.Subject, v.SessionKey) })
-			default:
-				err = mergeRows(ctx, r, schema.Grades, k, nil, func(g schema.Grade) bool { return !about(g.Subject, g.SessionKey) })
-			}
-			if err != nil {
-				return err
-			}
-			if len(r.changed) > changed {
-				touched[path.Base(path.Dir(k))] = true
-			}
-		}
+	touched, err := r.runsAbout(ctx, about)
+	if err != nil {
+		return err
 	}
+	// The rows go last: they say which runs there are to look into, also when an erasure that was interrupted is run again.
 	for _, prefix := range []string{"_ledger/", "_work/"} {
 		for k, err := range r.root.keys(ctx, prefix) {
 			if err != nil {
@@ -237,7 +216,52 @@ func (r *ingestRun) eraseRuns(ctx context.Context, key string) error {
 			}
 		}
 	}
-	return r.eraseMaterials(ctx, touched)
+	if err := r.eraseMaterials(ctx, touched); err != nil {
+		return err
+	}
+	for _, run := range slices.Sorted(maps.Keys(touched)) {
+		id := strings.TrimPrefix(run, "run=")
+		err := mergeRows(ctx, r, schema.Explanations, schema.Explanations.RunKey(id), nil, func(e schema.Explanation) bool { return !about(e.Subject, "") })
+		if err == nil {
+			err = mergeRows(ctx, r, schema.Verdicts, schema.Verdicts.RunKey(id), nil, func(v schema.Verdict) bool { return !about(v.Subject, v.SessionKey) })
+		}
+		if err == nil {
+			err = mergeRows(ctx, r, schema.Grades, schema.Grades.RunKey(id), nil, func(g schema.Grade) bool { return !about(g.Subject, g.SessionKey) })
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runsAbout are the runs, as run=ID, that hold a row about a session.
+func (r *ingestRun) runsAbout(ctx context.Context, about func(subject, sessionKey string) bool) (map[string]bool, error) {
+	touched := map[string]bool{}
+	for _, name := range []string{schema.Explanations.Name, schema.Verdicts.Name, schema.Grades.Name} {
+		for k, err := range r.root.keys(ctx, name+"/") {
+			if err != nil {
+				return nil, fmt.Errorf("list %s: %w", name, err)
+			}
+			run := path.Base(path.Dir(k))
+			if path.Ext(k) != ".parquet" || touched[run] {
+				continue
+			}
+			rows, err := table.ReadWhere(ctx, r.root.Store, k, func(row *aboutRow) bool { return about(row.Subject, row.SessionKey) })
+			if err != nil {
+				return nil, err
+			}
+			touched[run] = len(rows) > 0
+		}
+	}
+	maps.DeleteFunc(touched, func(_ string, is bool) bool { return !is })
+	return touched, nil
+}
+
+// aboutRow is what a row of explanations, verdicts or grades is about.
+type aboutRow struct {
+	Subject    string `parquet:"subject"`
+	SessionKey string `parquet:"session_key,optional"`
 }
 
 // eraseMaterials deletes the skills that were sent to the touched runs and to no other: which session one was taken from is not told.

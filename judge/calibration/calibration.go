@@ -71,6 +71,8 @@ func (t Thresholds) WithDefaults() Thresholds {
 
 // Observations are what a judge was seen to do.
 type Observations struct {
+	Criteria []string               // that the planted answers have items of: each wants labels
+	Wanted   []string               // probes that were planned
 	Labels   map[string]Labels      // by criterion
 	Good     Count                  // planted good answers: Of them passed
 	Bad      Count                  // planted bad answers: Of them failed
@@ -133,13 +135,20 @@ func state(ok bool) State {
 	return Failed
 }
 
+// union is what either list has, in order: what was planned and never observed is missing, not fine.
+func union(a, b []string) []string {
+	all := append(slices.Clone(a), b...)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 // human compares with people's labels, criterion by criterion.
 func human(o Observations, t Thresholds) ([]Check, error) {
 	if len(o.Labels) == 0 {
 		return []Check{{Check: HumanAgreement, State: Missing, Text: fmt.Sprintf("no labels; want %d for each criterion", t.MinLabels)}}, nil
 	}
 	var out []Check
-	for _, criterion := range slices.Sorted(maps.Keys(o.Labels)) {
+	for _, criterion := range union(o.Criteria, slices.Collect(maps.Keys(o.Labels))) {
 		l := o.Labels[criterion]
 		c := Check{Check: HumanAgreement, Part: criterion, State: Missing, N: len(l.Judge)}
 		if c.N < t.MinLabels {
@@ -230,7 +239,7 @@ func bias(o Observations, t Thresholds) ([]Check, error) {
 		return []Check{{Check: BiasProbes, State: Missing, Text: "no probe"}}, nil
 	}
 	var out []Check
-	for _, name := range slices.Sorted(maps.Keys(o.Probes)) {
+	for _, name := range union(o.Wanted, slices.Collect(maps.Keys(o.Probes))) {
 		p := o.Probes[name]
 		c := Check{Check: BiasProbes, Part: name, State: Missing, N: p.N(), Text: "nothing was observed"}
 		if c.N > 0 {
