@@ -232,6 +232,9 @@ func TestEvaluatorsOverCaptures(t *testing.T) {
 	if shared == "" {
 		t.Skip("TRACEJURY_SHARED is not set: no captures of real clients")
 	}
+	if raceEnabled {
+		t.Skip("one goroutine: nothing for the race detector")
+	}
 	data := filepath.Join(t.TempDir(), "lake")
 	mustIngest(t, config(t, filepath.Join(shared, "captures"), data), pipeline.IngestOptions{})
 	selection, following, tools := invocationEvaluators(t)
