@@ -232,7 +232,7 @@ func TestEvaluatorsOverCaptures(t *testing.T) {
 	if shared == "" {
 		t.Skip("TRACEJURY_SHARED is not set: no captures of real clients")
 	}
-	if raceEnabled {
+	if testing.Short() {
 		t.Skip("one goroutine: nothing for the race detector")
 	}
 	data := filepath.Join(t.TempDir(), "lake")

@@ -16,7 +16,7 @@ import (
 // An object that is larger than what is held at once is read in windows to the same tables, compressed or not; a document that
 // is larger than memory allows is quarantined with the name of the limit, and read where the limit is higher.
 func TestIngestObjectsLargerThanMemory(t *testing.T) {
-	if raceEnabled {
+	if testing.Short() {
 		t.Skip("a bound on memory, which the race detector breaks by itself")
 	}
 	var lines strings.Builder

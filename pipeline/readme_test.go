@@ -94,7 +94,7 @@ func TestReadmeLinks(t *testing.T) {
 // Every command of the README is one that there is: make nightly runs and ends with the report, the four commands know every
 // flag they are shown with.
 func TestReadmeCommands(t *testing.T) {
-	if testing.Short() || raceEnabled {
+	if testing.Short() {
 		t.Skip("builds and runs the four commands, which are built without the race detector")
 	}
 	for _, tool := range []string{"make", "go"} {

@@ -252,7 +252,7 @@ func testLoss(t *testing.T, target exports.Target) {
 // testStreaming exports many sessions and watches the heap: were they collected, it would hold hundreds of megabytes.
 func testStreaming(t *testing.T, target exports.Target) {
 	n := 100_000
-	if testing.Short() || raceEnabled {
+	if testing.Short() {
 		n = 10_000
 	}
 	in := Input()
@@ -396,6 +396,3 @@ func testInconsistent(t *testing.T, target exports.Target) {
 		}
 	}
 }
-
-// Slow says that code runs ten times slower than it does for users, under the race detector.
-func Slow() bool { return raceEnabled }

@@ -1,5 +1,0 @@
-//go:build !race
-
-package exporttest
-
-const raceEnabled = false
