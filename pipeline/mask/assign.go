@@ -207,7 +207,7 @@ func (sc *scanner) assign(b beside) int {
 	if b.end > 0 { // of a block, the first line tells whether it is a secret
 		v = line(v, 0)
 	}
-	b.next = s[end:min(len(s), end+16)]
+	b.next, b.cut = s[end:min(len(s), end+16)], sc.cut(end)
 	if len(v) <= maxCode && !secretValue(b.class, v, b.manner) || onlyMarkers(v) {
 		return 0
 	}
@@ -216,7 +216,11 @@ func (sc *scanner) assign(b beside) int {
 	case classAWSSecret, classAWSSession:
 		kind = b.class.kind()
 	}
-	return sc.take(b.start, end, kind)
+	sc.take(b.start, end, kind)
+	if strings.Contains(v, "BEGIN") {
+		return 0 // a private key in a literal that is cut goes on behind its first blank
+	}
+	return end
 }
 
 // take notes a value as secret. A token that fills it gives it the better name.
@@ -253,6 +257,9 @@ func (sc *scanner) valueEnd(b beside) int {
 		if end, ok := closing(s, b.start, b.delim); ok {
 			return end
 		}
+		if sc.openLiteral(b) {
+			return len(s)
+		}
 	}
 	i := b.start
 	for i < len(s) {
@@ -277,6 +284,13 @@ func (sc *scanner) valueEnd(b beside) int {
 		i++
 	}
 	return i
+}
+
+// openLiteral reports a literal that the end of the text cuts: all of it is the value. Where blanks tell that it is none of the class, the
+// value ends at the first one.
+func (sc *scanner) openLiteral(b beside) bool {
+	v := sc.s[b.start:]
+	return len(v) <= maxCode && !strings.ContainsAny(v, "\n\r") && !(b.class.soft() && strings.ContainsAny(v, " \t"))
 }
 
 // closing finds the mark that closes a literal in the same line.
@@ -317,8 +331,11 @@ func (sc *scanner) authorization(b beside) int {
 	if len(v) < 8 || exempt(v) || has(s, from, markerOpen) {
 		return 0
 	}
-	if scheme == 0 && (identifier(v, true) && mix(v)&cDigit == 0 || b.spaced && !b.colon && !b.quoted) {
-		return 0
+	if scheme == 0 {
+		plain := identifier(v, true) && mix(v)&cDigit == 0
+		if plain && !(b.colon && sc.cut(to) && !stopWord(v)) || b.spaced && !b.colon && !b.quoted {
+			return 0
+		}
 	}
 	if !many && to < len(s) && strings.IndexByte("([{", s[to]) >= 0 && identifier(v, true) {
 		return 0
@@ -357,7 +374,7 @@ func bearer(sc *scanner, at int) int {
 		end--
 	}
 	v := s[from:end]
-	if len(v) < 16 || mix(v)&cDigit == 0 || exempt(v) {
+	if len(v) < 16 && !(len(v) >= tailMin && sc.cut(end)) || mix(v)&cDigit == 0 || exempt(v) {
 		return 0
 	}
 	return sc.take(from, end, Authorization)

@@ -120,11 +120,21 @@ func (w *walker) leaf(from, to int, escaped bool, c carried) {
 	if to-from < 3 && c.class == classNone && !c.text {
 		return
 	}
-	text, v := w.text(from, to, escaped)
+	heard := c.text || c.item // the texts of a message are looked at again where the next one begins
+	var text string
+	var v *view
+	if escaped && !heard {
+		var free func()
+		v, free = w.m.borrowJSON(w.s[from:to])
+		defer free()
+		text = v.text
+	} else {
+		text, v = w.text(from, to, escaped)
+	}
 	lv := w.lv
 	lv.json++
 	spans := merge(w.m.findKeyed(nil, text, lv, c))
-	if (c.text || c.item) && c.class == classNone {
+	if heard && c.class == classNone {
 		w.seam(piece{text, v, from, !c.text}, spans)
 	} else if c.class != classNone {
 		w.seams.reset()
@@ -318,15 +328,29 @@ func contains(list []string, s string) bool {
 	return false
 }
 
-func nameLike(key string) bool { return oneOf(key, "key", "name", "Key", "Name", "k") }
+func nameLike(key string) bool {
+	switch key {
+	case "key", "name", "Key", "Name", "k":
+		return true
+	}
+	return false
+}
 
 func valueLike(key string) bool {
-	return oneOf(key, "value", "stringValue", "string_value", "Value", "values", "val", "v", "arrayValue", "array_value", "bytesValue", "intValue", "default")
+	switch key {
+	case "value", "stringValue", "string_value", "Value", "values", "val", "v", "arrayValue", "array_value", "bytesValue", "intValue", "default":
+		return true
+	}
+	return false
 }
 
 // typedValue reports keys of the one member of a value of OTLP, which has no name beside it.
 func typedValue(key string) bool {
-	return oneOf(key, "stringValue", "intValue", "arrayValue", "bytesValue", "string_value", "array_value")
+	switch key {
+	case "stringValue", "intValue", "arrayValue", "bytesValue", "string_value", "array_value":
+		return true
+	}
+	return false
 }
 
 // named classifies the string at i as a name.

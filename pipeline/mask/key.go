@@ -51,6 +51,15 @@ func (c class) kind() Kind {
 	return Credential
 }
 
+// soft classes are named in prose and code more often than they are given a value: it must look like one.
+func (c class) soft() bool {
+	switch c {
+	case classToken, classAPIKey, classCredential, classAWSSession, classAWSSecret:
+		return true
+	}
+	return false
+}
+
 const (
 	maxWords  = 4
 	maxKeyEnd = 32 // bytes of a key that are looked at; more would have to be allocated

@@ -7,11 +7,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
 const (
-	rulesVersion = 3 // raise it when a matcher, a filter or the marker changes what comes out
+	rulesVersion = 4 // raise it when a matcher, a filter or the marker changes what comes out
 	maxRounds    = 8 // until nothing changes any more; two are the rule
 )
 
@@ -26,6 +27,7 @@ type Masker struct {
 	programs []program
 	vendors  []vendor
 	filter   *prefilter
+	buffers  *sync.Pool // of *[]byte
 	version  string
 }
 
@@ -40,6 +42,7 @@ func New(opts Options) *Masker {
 		params:   urlParameters(),
 		programs: programs(),
 		vendors:  vendorNames(),
+		buffers:  &sync.Pool{New: func() any { return new([]byte) }},
 	}
 	m.filter = newPrefilter(anchors(m.tokens, m.params, m.programs, m.vendors))
 	h := sha256.New()

@@ -294,7 +294,41 @@ func (sc *scanner) escaped(i int) bool {
 // cut reports whether the value ends at i, by itself or by a sign that somebody truncated it. There a shorter rest
 // of a token is enough.
 func (sc *scanner) cut(i int) bool {
-	s := sc.s
-	return i >= len(s) || has(s, i, "...") || has(s, i, "\u2026") || has(s, i, "[trunc") || has(s, i, "<trunc") ||
-		has(s, i, " [trunc") || has(s, i, "\n[trunc")
+	i += halfEscape(sc.s[min(i, len(sc.s)):])
+	if i >= len(sc.s) {
+		return true
+	}
+	for _, sign := range [...]string{"...", "\u2026", "[trunc", "<trunc", " [trunc", "\n[trunc"} {
+		if has(sc.s, i, sign) {
+			return true
+		}
+	}
+	return false
+}
+
+// halfEscape returns the length of the beginning of an escape that is cut off: %2, a backslash, \u00, &#10.
+func halfEscape(s string) int {
+	if s == "" {
+		return 0
+	}
+	i := 0
+	switch s[0] {
+	case '%':
+		k := 1
+		for has(s, k, "25") {
+			k += 2
+		}
+		if i = runEnd(s, k, cHexUp); i > k+1 {
+			return 0
+		}
+	case '&':
+		if i = runEnd(s[:min(len(s), maxEntity)], 1+b2i(has(s, 1, "#")), cAlnum); i == maxEntity {
+			return 0
+		}
+	case '\\':
+		if i = skip(s, 0, '\\'); i < len(s) && (s[i] == 'u' || s[i] == 'x') {
+			i = runEnd(s[:min(len(s), i+5)], i+1, cHexUp)
+		}
+	}
+	return i
 }

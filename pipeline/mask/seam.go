@@ -29,7 +29,11 @@ func TextKey(key string) bool { return textLike(key) }
 
 // textLike reports keys that hold the texts of messages, whole or in deltas.
 func textLike(key string) bool {
-	return oneOf(key, "content", "text", "delta", "thinking", "reasoning", "message", "output_text", "completion", "partial_json", "input", "output")
+	switch key {
+	case "content", "text", "delta", "thinking", "reasoning", "message", "output_text", "completion", "partial_json", "input", "output":
+		return true
+	}
+	return false
 }
 
 // seam looks at where the text before ends and this one begins. spans are what was found in this one alone.

@@ -315,7 +315,7 @@ func jwt(sc *scanner, at int) int {
 			}
 			return sc.add(at, end, JWT)
 		}
-		if second-dot > 4 && (sc.cut(second) || jwtHeader(s[at:dot])) {
+		if sc.cut(second) || second-dot > 4 && jwtHeader(s[at:dot]) {
 			return sc.add(at, second, JWT)
 		}
 	}

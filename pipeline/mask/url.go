@@ -37,7 +37,7 @@ scan:
 	}
 	switch {
 	case last < 0:
-		return 0
+		return sc.cutUserInfo(from, colon, i)
 	case colon >= 0 && colon < last:
 		v := s[colon+1 : last]
 		if v == "" || exempt(v) && !smallNumber(v) || strings.Trim(v, "${}<>%()_ABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" && strings.ContainsAny(v[:1], "${<%") || identifierIn(v) {
@@ -49,6 +49,25 @@ scan:
 		if v := s[from:last]; len(v) >= 20 && mix(v)&cDigit != 0 && mix(v)&cAlpha != 0 && !onlyMarkers(v) && !exempt(v) {
 			return sc.takeURL(from, last)
 		}
+	}
+	return 0
+}
+
+// cutUserInfo takes what follows the colon at the end of a text that was cut before its @, unless it is a port. end is where the
+// authority ends at last.
+func (sc *scanner) cutUserInfo(from, colon, end int) int {
+	s := sc.s
+	if colon <= from || s[from] == '[' || has(s, from-len("docker://"), "docker://") || has(s, from-len("oci://"), "oci://") {
+		return 0
+	}
+	for i := colon + 1 + tailMin; i <= end; i++ {
+		if !sc.cut(i) {
+			continue
+		}
+		if v := s[colon+1 : i]; !exempt(v) && !identifierIn(v) && !strings.HasPrefix(v, markerOpen) && mix(v)&cAlpha != 0 {
+			return sc.takeURL(colon+1, i)
+		}
+		return 0
 	}
 	return 0
 }

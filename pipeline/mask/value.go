@@ -158,6 +158,7 @@ type manner struct {
 	query  bool // a parameter of a URL
 	colon  bool
 	next   string // the text after the value
+	cut    bool   // the end of the text, or a sign that it was truncated, ends the value
 	name   string
 }
 
@@ -166,7 +167,7 @@ func secretValue(c class, v string, how manner) bool {
 	if exempt(v) || webAddress(v) {
 		return false
 	}
-	soft := c == classToken || c == classAPIKey || c == classCredential || c == classAWSSession || c == classAWSSecret
+	soft := c.soft()
 	if c == classWorkDir && (strings.ContainsAny(v[:1], "/~.$") || len(v) > 2 && v[1] == ':') {
 		return false
 	}
@@ -253,6 +254,9 @@ func plainWord(c class, v string, soft bool, how manner) bool {
 	}
 	if stopWord(word) {
 		return true
+	}
+	if soft && how.cut && len(word) >= tailMin && (c == classAWSSecret || c == classAWSSession || !wordy(word)) {
+		return false // what would tell that it is none may be cut off
 	}
 	if soft || c == classWorkDir {
 		return len(word) < 24 && set&cDigit == 0

@@ -1,10 +1,12 @@
 package mask
 
 import (
+	"slices"
 	"sort"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // view is a text with a layer of encoding undone. Where each byte lay in the text below is worked out only when
@@ -82,19 +84,32 @@ func unescapeJSON(s string) *view {
 	return &view{text: decodeJSON(s, nil), below: s, decode: decodeJSON}
 }
 
-// decodeText is decodeJSON when nobody asks where things lie: what an escape leaves as it is begins the next stretch.
-func decodeText(s string) string {
-	var b strings.Builder
-	b.Grow(len(s))
+const maxReused = 1 << 20 // a larger buffer is not worth to be held
+
+// borrowJSON is unescapeJSON into a buffer of the masker's, for a text that nobody holds when free is called: most of what documents
+// hold is looked at once.
+func (m *Masker) borrowJSON(s string) (v *view, free func()) {
+	buf := m.buffers.Get().(*[]byte)
+	*buf = appendText((*buf)[:0], s)
+	v = &view{text: unsafe.String(unsafe.SliceData(*buf), len(*buf)), below: s, decode: decodeJSON}
+	return v, func() {
+		if cap(*buf) <= maxReused {
+			m.buffers.Put(buf)
+		}
+	}
+}
+
+// appendText is decodeJSON when nobody asks where things lie: what an escape leaves as it is begins the next stretch.
+func appendText(b []byte, s string) []byte {
+	b = slices.Grow(b, len(s))
 	from, at := 0, 0
 	for {
 		k := strings.IndexByte(s[at:], '\\')
 		if k < 0 {
-			b.WriteString(s[from:])
-			return b.String()
+			return append(b, s[from:]...)
 		}
 		at += k
-		b.WriteString(s[from:at])
+		b = append(b, s[from:at]...)
 		if at+1 < len(s) && (s[at+1] == '\\' || s[at+1] == '"' || s[at+1] == '/') {
 			from = at + 1
 			at += 2
@@ -102,9 +117,9 @@ func decodeText(s string) string {
 		}
 		r, n := jsonEscape(s[at:])
 		if r < utf8.RuneSelf {
-			b.WriteByte(byte(r))
+			b = append(b, byte(r))
 		} else {
-			b.WriteRune(r)
+			b = utf8.AppendRune(b, r)
 		}
 		at += n
 		from = at
@@ -113,7 +128,8 @@ func decodeText(s string) string {
 
 func decodeJSON(s string, segs *[]seg) string {
 	if segs == nil {
-		return decodeText(s)
+		b := appendText(nil, s)
+		return unsafe.String(unsafe.SliceData(b), len(b)) // nobody else has b
 	}
 	d := decoder{segs: segs}
 	d.b.Grow(len(s))
@@ -255,8 +271,8 @@ func anyLoose(s string, c byte) bool {
 
 func hasInvisible(s string) bool {
 	i := 0
-	for ; i+8 <= len(s); i += 8 {
-		if word(s, i)&0x8080808080808080 != 0 && anyInvisible(s, i, i+8) {
+	for ; i+32 <= len(s); i += 32 {
+		if (word(s, i)|word(s, i+8)|word(s, i+16)|word(s, i+24))&0x8080808080808080 != 0 && anyInvisible(s, i, i+32) {
 			return true
 		}
 	}

@@ -76,6 +76,10 @@ func lineBreak(s string, i int) (end, next int) {
 	if soft {
 		end--
 	}
+	run := end >= minWrapped && is(s[end-1], cRun) && is(s[end-minWrapped/2], cRun) && is(s[end-minWrapped], cRun)
+	if !soft && !run {
+		return 0, 0 // most lines
+	}
 	next = i + 1
 	for next < len(s) && (is(s[next], cSpace) || s[next] == '>') {
 		next++
@@ -83,7 +87,7 @@ func lineBreak(s string, i int) (end, next int) {
 	if soft && s[end-1] > ' ' && next < len(s) && s[next] > ' ' {
 		return end, next
 	}
-	if end < minWrapped || !is(s[end-1], cRun) || !is(s[end-minWrapped/2], cRun) || !is(s[end-minWrapped], cRun) || runStart(s, end, cRun, minWrapped) != end-minWrapped {
+	if !run || runStart(s, end, cRun, minWrapped) != end-minWrapped {
 		return 0, 0
 	}
 	to := runEnd(s, next, cRun)
