@@ -26,12 +26,15 @@ func TestEvaluate_FallsToTheModeThatTheModelTakes(t *testing.T) {
 		{"both refused", "bedrock:eu.anthropic.claude-haiku-4-5-20251001-v1:0", []string{model.ModeNativeSchema, model.ModeForcedTool}, model.ModeAutoTool},
 		{"unknown model", "bedrock:acme.judge-1", []string{model.ModeNativeSchema}, model.ModeForcedTool},
 		{"unknown model that takes all", "bedrock:acme.judge-1", nil, model.ModeNativeSchema},
+		{"openai, native refused", "openai:%s/v1#m", []string{model.ModeNativeSchema}, model.ModeForcedTool},
+		{"openai, tools refused too", "openai:%s/v1#m", []string{model.ModeNativeSchema, model.ModeForcedTool}, model.ModeText},
+		{"openai takes all", "openai:%s/v1#m", nil, model.ModeNativeSchema},
 		{"none is taken", "bedrock:acme.judge-1", []string{model.ModeNativeSchema, model.ModeForcedTool, model.ModeAutoTool}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			data, srv := demoLake(t), bedrock(t, judgetest.Options{RefuseModes: c.refuse, Script: func(c judgetest.Call) judgetest.Answer { return validAnswer(t, c) }})
 			cfg := evaluateConfig(t, data)
-			cfg.Evaluate.Judge, cfg.Evaluate.Sample = c.judge, 6
+			cfg.Evaluate.Judge, cfg.Evaluate.Sample = strings.Replace(c.judge, "%s", srv.URL, 1), 6
 			sum, err := pipeline.Evaluate(context.Background(), cfg, pipeline.EvaluateOptions{}, quiet())
 			if c.want == "" {
 				if err == nil || sum == nil || sum.UngradedBy["invalid_request"] != 6 || !strings.Contains(sum.Causes["invalid_request"], "tool use") {

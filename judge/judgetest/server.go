@@ -56,6 +56,7 @@ type Answer struct {
 	StopReason string // "" what fits
 	Status     int    // over 0: an error of this status instead
 	Code       string // its error code
+	Message    string // and what it says; "" something
 	RetryAfter string
 }
 
@@ -82,6 +83,8 @@ type Options struct {
 	// RefuseModes are modes of structured output that the model does not take.
 	RefuseModes []string
 	Looks       int // at a batch job until it is done; 0 means 2
+	// NewLimit refuses max_tokens in chat completions: newer models want max_completion_tokens.
+	NewLimit bool
 }
 
 // Server is a running server. Its methods are safe for concurrent use.
@@ -352,7 +355,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, body []byte, c C
 		return a, true
 	}
 	if a.Status > 0 {
-		fail(w, a.Status, a.Code, "scripted", a.RetryAfter)
+		fail(w, a.Status, a.Code, cmp.Or(a.Message, "scripted"), a.RetryAfter)
 		return a, true
 	}
 	spoil(&a, fault)

@@ -86,7 +86,7 @@ func validation(message string) (judge.Class, string) {
 // refuses says what of how it was asked a service refuses, by the words of its message; "" nothing that is known.
 func refuses(message string) string {
 	m := strings.ToLower(message)
-	for _, s := range []string{"outputconfig", "output_config", "toolchoice", "tool_choice", "toolconfig", "tool use", "response_format", "json_schema", "schema", "structured"} {
+	for _, s := range []string{"outputconfig", "output_config", "toolchoice", "tool_choice", "tool choice", "toolconfig", "tool use", "tools", "grammar", "response_format", "json_schema", "schema", "structured"} {
 		if strings.Contains(m, s) {
 			return RefusesMode
 		}

@@ -57,7 +57,7 @@ func modesOf(kind string) []string {
 	case "bedrock-batch":
 		return []string{ModeNativeSchema} // jobs take no tools
 	case "openai":
-		return []string{ModeNativeSchema, ModeText}
+		return []string{ModeNativeSchema, ModeForcedTool, ModeText} // few servers take tools that need not be called
 	}
 	return nil
 }

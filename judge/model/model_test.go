@@ -121,19 +121,64 @@ func TestContract(t *testing.T) {
 			}
 		})
 	}
-	t.Run("openai", func(t *testing.T) {
-		s := server(t, judgetest.Options{})
-		judgetest.RunJudge(t, func(tb testing.TB) judge.Judge {
-			j, err := model.Open(tb.Context(), "openai:"+s.URL+"/v1#some-model", model.Options{})
-			if err != nil {
-				tb.Fatal(err)
+	for _, mode := range model.Modes {
+		t.Run("openai "+mode, func(t *testing.T) {
+			modes := make(chan string, 100)
+			s := server(t, judgetest.Options{NewLimit: mode == model.ModeForcedTool, Script: func(c judgetest.Call) judgetest.Answer {
+				modes <- c.Mode
+				text, err := judgetest.ValidReply(c.Schema, c.User)
+				if err != nil {
+					t.Error(err)
+				}
+				return judgetest.Answer{Text: text}
+			}})
+			judgetest.RunJudge(t, func(tb testing.TB) judge.Judge {
+				j, err := model.Open(tb.Context(), "openai:"+s.URL+"/v1#some-model", model.Options{Mode: mode})
+				if err != nil {
+					tb.Fatal(err)
+				}
+				if got := j.Identity().Mode; got != mode {
+					tb.Errorf("identity says %s", got)
+				}
+				return j
+			}, request)
+			for _, r := range s.Refused() {
+				if !strings.Contains(r, "max_completion_tokens") {
+					t.Errorf("the server refused: %v", r)
+				}
 			}
-			return j
-		}, request)
-		if r := s.Refused(); len(r) > 0 {
-			t.Errorf("the server refused: %v", r)
+			close(modes)
+			for m := range modes {
+				if m != mode {
+					t.Errorf("asked in the mode %s, want %s", m, mode)
+				}
+			}
+		})
+	}
+}
+
+// What servers say that do not take a mode is understood as such; what else they refuse is not.
+func TestRefusesMode(t *testing.T) {
+	for message, want := range map[string]string{
+		"Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model": model.RefusesMode,
+		`"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set`:      model.RefusesMode,
+		"registry.ollama.ai/library/gemma:2b does not support tools":                                  model.RefusesMode,
+		"tools param requires --jinja flag":                                                           model.RefusesMode,
+		"Unsupported value: 'temperature' does not support 0 with this model.":                        model.RefusesTemperature,
+		"The model does not exist": "",
+	} {
+		s := server(t, judgetest.Options{Script: func(judgetest.Call) judgetest.Answer {
+			return judgetest.Answer{Status: 400, Code: "invalid_request_error", Message: message}
+		}})
+		j, err := model.Open(t.Context(), "openai:"+s.URL+"/v1#m", model.Options{})
+		if err != nil {
+			t.Fatal(err)
 		}
-	})
+		_, err = j.Judge(t.Context(), mustRequest(t, demo()))
+		if ce, ok := errors.AsType[*judge.CallError](err); !ok || ce.Class != judge.ClassInvalid || ce.Refuses != want {
+			t.Errorf("%s: %v", message, err)
+		}
+	}
 }
 
 func TestOpen_Errors(t *testing.T) {

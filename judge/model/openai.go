@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/tracejury/tracejury/judge"
@@ -20,6 +23,7 @@ type openAI struct {
 	name     string
 	opts     Options
 	identity judge.Identity
+	limited  atomic.Bool // the model wants max_completion_tokens, which is the newer name
 }
 
 func openOpenAI(base, name string, opts Options) (judge.Judge, error) {
@@ -32,10 +36,8 @@ func openOpenAI(base, name string, opts Options) (judge.Judge, error) {
 	}
 	c, _ := CapabilityOf("openai:#"+name, opts.Table)
 	mode := cmp.Or(opts.Mode, c.Mode)
-	switch mode {
-	case ModeNativeSchema, ModeText:
-	default:
-		return nil, fmt.Errorf("judge openai:%s#%s: mode %q is none of %s, %s", base, name, mode, ModeNativeSchema, ModeText)
+	if !slices.Contains(Modes, mode) {
+		return nil, fmt.Errorf("judge openai:%s#%s: mode %q is none of %s", base, name, mode, strings.Join(Modes, ", "))
 	}
 	if opts.Temperature == nil && c.Temperature {
 		opts.Temperature = new(float64)
@@ -61,9 +63,12 @@ func (o *openAI) Identity() judge.Identity { return o.identity }
 type chatRequest struct {
 	Model          string        `json:"model"`
 	Messages       []chatMessage `json:"messages"`
-	MaxTokens      int           `json:"max_tokens"`
+	MaxTokens      int           `json:"max_tokens,omitempty"`
+	MaxCompletion  int           `json:"max_completion_tokens,omitempty"`
 	Temperature    *float64      `json:"temperature,omitempty"`
 	ResponseFormat any           `json:"response_format,omitempty"`
+	Tools          []any         `json:"tools,omitempty"`
+	ToolChoice     any           `json:"tool_choice,omitempty"`
 }
 
 type chatMessage struct {
@@ -75,8 +80,13 @@ type chatResponse struct {
 	Choices []struct {
 		FinishReason string `json:"finish_reason"`
 		Message      struct {
-			Content *string `json:"content"`
-			Refusal *string `json:"refusal"`
+			Content   *string `json:"content"`
+			Refusal   *string `json:"refusal"`
+			ToolCalls []struct {
+				Function struct {
+					Arguments string `json:"arguments"`
+				} `json:"function"`
+			} `json:"tool_calls"`
 		} `json:"message"`
 	} `json:"choices"`
 	Usage *struct {
@@ -90,12 +100,27 @@ type chatResponse struct {
 
 // Judge makes one request.
 func (o *openAI) Judge(ctx context.Context, req *judge.Request) (judge.Reply, error) {
+	limited := o.limited.Load()
+	r, err := o.ask(ctx, req, limited)
+	if ce, ok := errors.AsType[*judge.CallError](err); ok && ce.Class == judge.ClassInvalid && !limited && strings.Contains(ce.Err.Error(), "max_completion_tokens") {
+		o.limited.Store(true) // the name changes nothing that is answered
+		return o.ask(ctx, req, true)
+	}
+	return r, err
+}
+
+func (o *openAI) ask(ctx context.Context, req *judge.Request, limited bool) (judge.Reply, error) {
 	body := chatRequest{Model: o.name, MaxTokens: req.MaxTokens, Temperature: o.opts.Temperature}
-	body.Messages = append([]chatMessage{{"system", req.System}}, messages(req, func(role, text string) chatMessage { return chatMessage{role, text} })...)
-	if o.opts.Mode == ModeNativeSchema && req.Schema != "" {
-		body.ResponseFormat = map[string]any{"type": "json_schema", "json_schema": map[string]any{
-			"name": req.SchemaName, "strict": true, "schema": json.RawMessage(req.Schema),
-		}}
+	if limited {
+		body.MaxTokens, body.MaxCompletion = 0, req.MaxTokens
+	}
+	system := req.System
+	if req.Schema != "" && o.opts.Mode == ModeText && !strings.Contains(system, req.Schema) { // most prompts hold it
+		system += "\n\nThe JSON Schema of the answer:\n" + req.Schema
+	}
+	body.Messages = append([]chatMessage{{"system", system}}, messages(req, func(role, text string) chatMessage { return chatMessage{role, text} })...)
+	if req.Schema != "" {
+		o.structure(&body, req)
 	}
 	header := http.Header{}
 	if o.opts.APIKey != "" {
@@ -106,6 +131,24 @@ func (o *openAI) Judge(ctx context.Context, req *judge.Request) (judge.Reply, er
 		return judge.Reply{}, err
 	}
 	return chatReply(answer, latency)
+}
+
+// structure asks for an answer in the schema, in the way of the mode. In [ModeText] only the prompt does.
+func (o *openAI) structure(body *chatRequest, req *judge.Request) {
+	switch o.opts.Mode {
+	case ModeNativeSchema:
+		body.ResponseFormat = map[string]any{"type": "json_schema", "json_schema": map[string]any{
+			"name": req.SchemaName, "strict": true, "schema": json.RawMessage(req.Schema),
+		}}
+	case ModeForcedTool, ModeAutoTool:
+		body.Tools = []any{map[string]any{"type": "function", "function": map[string]any{
+			"name": req.SchemaName, "description": "Records the answer. Call it exactly once.", "parameters": json.RawMessage(req.Schema),
+		}}}
+		body.ToolChoice = "auto"
+		if o.opts.Mode == ModeForcedTool {
+			body.ToolChoice = map[string]any{"type": "function", "function": map[string]string{"name": req.SchemaName}}
+		}
+	}
 }
 
 func chatReply(answer []byte, latency time.Duration) (judge.Reply, error) {
@@ -134,6 +177,13 @@ func chatReply(answer []byte, latency time.Duration) (judge.Reply, error) {
 		return fail(judge.ClassRefused, "refusal")
 	case choice.FinishReason == "length":
 		return fail(judge.ClassTruncated, "the reply reached max_tokens")
+	case len(choice.Message.ToolCalls) > 0: // words beside a call are talk; two calls are two answers, and reading them fails
+		var inputs []string
+		for _, c := range choice.Message.ToolCalls {
+			inputs = append(inputs, c.Function.Arguments)
+		}
+		r.Text = strings.Join(inputs, "\n")
+		return r, nil
 	case choice.Message.Content == nil:
 		return fail(judge.ClassMalformed, "no text in the answer")
 	}
