@@ -12,7 +12,6 @@ import (
 
 	"github.com/tracejury/tracejury/judge"
 	"github.com/tracejury/tracejury/judge/evaluator"
-	"github.com/tracejury/tracejury/judge/model"
 	"github.com/tracejury/tracejury/judge/transcript"
 	"github.com/tracejury/tracejury/pipeline/mask"
 	"github.com/tracejury/tracejury/pipeline/table"
@@ -98,7 +97,7 @@ func Evaluate(ctx context.Context, cfg *Config, opts EvaluateOptions, log *slog.
 		}
 		// How a judge is asked is part of the run's identity, so that it is another run now. Nothing of this one was answered.
 		log.Warn("the service refuses to be asked so; asking in another way", "judge", refused.spec, "refuses", refused.what, "mode", refused.next.Mode, "temperature", refused.next.Temperature, "err", refused.err)
-		if err := rememberWay(cfg.StateDir, refused.spec, refused.next); err != nil {
+		if err := rememberWay(ctx, cfg.StateDir, refused.spec, refused.next); err != nil {
 			return nil, err
 		}
 	}
@@ -155,6 +154,10 @@ func (e *evaluateRun) open(ctx context.Context) error {
 		return usagef("--repeat %d: want 1 to 10", c.Repeat)
 	case c.Concurrency < 1:
 		return usagef("--concurrency %d: want at least 1", c.Concurrency)
+	case strings.Contains(c.Judge, "bedrock-batch:") && (c.BudgetUSD > 0 || c.BudgetCalls > 0):
+		return usagef("a batch job is ordered whole and cannot stop at a budget: use --sample to bound it, or the online judge")
+	case c.Cache != "" && liesBelow(c.Cache, e.cfg.Data):
+		return usagef("evaluate.cache: %s lies below --data: replies there would outlive the retention of content; name a place of its own, with a lifecycle rule", c.Cache)
 	}
 	var err error
 	if e.mask, err = e.cfg.masker(); err != nil {
@@ -167,16 +170,11 @@ func (e *evaluateRun) open(ctx context.Context) error {
 	if err := e.openPanel(ctx); err != nil {
 		return err
 	}
-	if err := errors.Join(e.openAgent(ctx), e.openCache(ctx)); err != nil {
+	if err := e.openAgent(ctx); err != nil {
 		return err
 	}
 	if err := e.withoutEffect(); err != nil {
 		return err
-	}
-	for i := range e.panel {
-		if _, batch := e.panel[i].judge.(model.Batcher); batch && (c.BudgetUSD > 0 || c.BudgetCalls > 0) {
-			return usagef("a batch job is ordered whole and cannot stop at a budget: use --sample to bound it, or the online judge")
-		}
 	}
 	if w := e.unpriced(); c.BudgetUSD > 0 && len(w) > 0 {
 		return &ExitError{Code: ExitUsage, Err: fmt.Errorf("--budget-usd cannot be kept: %s", w[0]), Hint: "add the price to evaluate.prices, or use --budget-calls"}

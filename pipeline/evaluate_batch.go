@@ -110,6 +110,9 @@ func (j *judging) open(ctx context.Context, s *seat, questions []question) iter.
 					}
 					hit, err := j.fromCache(ctx, s, q.part, key, &it, &req, 0)
 					if hit {
+						j.mu.Lock()
+						j.early[key] = true
+						j.mu.Unlock()
 						continue
 					}
 					if err != nil {

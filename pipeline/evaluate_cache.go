@@ -40,24 +40,22 @@ func (c *cachedReply) sum() string { return hashJSON([]string{c.Key, c.Text, c.S
 // maxCached bounds an object of the cache.
 const maxCached = 8 << 20
 
-// openCache opens evaluate.cache. It must not lie in the tables: what lies there expires with content, which a cache can not know.
+// openCache opens evaluate.cache where a model is asked: code and a dry run need none.
 func (e *evaluateRun) openCache(ctx context.Context) error {
 	uri := e.cfg.Evaluate.Cache
-	if uri == "" {
+	if uri == "" || e.offline() && e.agent == nil {
 		return nil
 	}
 	st, err := e.cfg.openStore(ctx, uri, e.cfg.Store.options("", "", maxCached, e.log))
 	if err != nil {
 		return usagef("evaluate.cache: %w", err)
 	}
-	if liesBelow(st.URI(), e.cfg.Data) {
-		return usagef("evaluate.cache: %s lies below --data: replies there would outlive the retention of content; name a place of its own, with a lifecycle rule", uri)
-	}
 	e.cache = &sharedCache{st: st, log: e.log}
 	return nil
 }
 
-// liesBelow says that a place lies in another, both as a user or a store writes them.
+// liesBelow says that a place lies in another, both as a user or a store writes them. A cache must not lie among the tables: what lies
+// there expires with content, which a cache can not know.
 func liesBelow(uri, root string) bool {
 	plain := func(s string) string {
 		s = strings.TrimPrefix(s, "file://")

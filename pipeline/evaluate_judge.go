@@ -35,6 +35,9 @@ func (e *evaluateRun) run(ctx context.Context, sample []candidate) error {
 		return err
 	}
 	defer led.Close()
+	if err := e.openCache(ctx); err != nil {
+		return err
+	}
 	defer e.clean(ctx)
 	questions, err := e.plan(ctx, sample)
 	if err != nil {
@@ -104,7 +107,7 @@ func (e *evaluateRun) judgeAll(ctx context.Context, led *ledger.Ledger, question
 		e.log.Warn(w)
 	}
 	c := &e.cfg.Evaluate
-	j := &judging{run: e, ledger: led, stop: &stopper{}, causes: map[string]string{}}
+	j := &judging{run: e, ledger: led, stop: &stopper{}, early: map[string]bool{}, causes: map[string]string{}}
 	if err := j.prepare(ctx, questions); err != nil {
 		_, service := errors.AsType[*judge.CallError](err)
 		switch {
@@ -187,6 +190,7 @@ type judging struct {
 	calls      int
 	fromLedger int
 	cached     int               // questions that the shared cache answered
+	early      map[string]bool   // of them: those that it answered when a batch was prepared
 	batched    int               // of the calls: answered by a batch job
 	causes     map[string]string // class ─► the first error of it
 	spent      int64             // millionths of a dollar, with what is reserved for calls in flight
@@ -326,7 +330,11 @@ func (j *judging) reply(ctx context.Context, s *seat, p *part, item *evaluator.I
 	key := j.key(s, p, item, req, repair)
 	if rec, ok := j.ledger.Completed(key); ok {
 		j.mu.Lock()
-		j.fromLedger++
+		if j.early[key] { // it is counted as what it is: an answer of the cache
+			delete(j.early, key)
+		} else {
+			j.fromLedger++
+		}
 		j.mu.Unlock()
 		if rec.State == ledger.StateFailed {
 			return "", &judge.CallError{Class: rec.ErrorClass, StopReason: rec.StopReason, Err: errors.New("failed before")}

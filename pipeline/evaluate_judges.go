@@ -31,7 +31,7 @@ func (e *evaluateRun) modelOptions(ctx context.Context, spec string, s *seat) (m
 	c := &e.cfg.Evaluate
 	opts := model.Options{Connections: c.Concurrency}
 	var err error
-	if opts.Table, s.fixed, err = e.ways(spec); err != nil {
+	if opts.Table, s.fixed, err = e.ways(ctx, spec); err != nil {
 		return opts, err
 	}
 	s.way, _ = model.CapabilityOf(spec, opts.Table)
@@ -53,6 +53,10 @@ func (e *evaluateRun) modelOptions(ctx context.Context, spec string, s *seat) (m
 		return opts, nil // the judge says what is missing
 	case !strings.HasPrefix(b.URI, "s3://"):
 		return opts, usagef("evaluate.batch.uri: %q: want s3://bucket/prefix: Bedrock reads and writes nowhere else", b.URI)
+	}
+	if e.opts.DryRun {
+		opts.Batch.Objects = batchObjects{} // nothing is written
+		return opts, nil
 	}
 	st, err := e.cfg.openStore(ctx, b.URI, e.cfg.Store.options(b.Region, "", maxBatchObject, e.log))
 	if err != nil {

@@ -1,18 +1,19 @@
 package pipeline
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/tracejury/tracejury/judge"
 	"github.com/tracejury/tracejury/judge/ledger"
 	"github.com/tracejury/tracejury/judge/model"
+	"github.com/tracejury/tracejury/pipeline/store"
 )
 
 // JudgeModel says how models whose id begins with Prefix are asked. What it leaves out is as the built-in table has it.
@@ -47,7 +48,7 @@ func (e *refusedError) Error() string {
 func (e *refusedError) Unwrap() error { return e.err }
 
 // ways is the table of how a judge is asked: as it is configured, which fixed then says, else as an earlier run found out.
-func (e *evaluateRun) ways(spec string) (table []model.Capability, fixed bool, err error) {
+func (e *evaluateRun) ways(ctx context.Context, spec string) (table []model.Capability, fixed bool, err error) {
 	builtin, _ := model.CapabilityOf(spec, nil)
 	for i, m := range e.cfg.Evaluate.Models {
 		c := model.Capability{Prefix: m.Prefix, Mode: m.Mode, Temperature: builtin.Temperature, Cache: builtin.Cache}
@@ -70,7 +71,7 @@ func (e *evaluateRun) ways(spec string) (table []model.Capability, fixed bool, e
 	if _, listed := model.CapabilityOf(spec, table); listed {
 		return table, true, nil
 	}
-	known, err := readWays(e.cfg.StateDir)
+	known, _, _, err := readWays(ctx, e.cfg.StateDir)
 	if err != nil {
 		return nil, false, err
 	}
@@ -80,43 +81,49 @@ func (e *evaluateRun) ways(spec string) (table []model.Capability, fixed bool, e
 	return table, false, nil
 }
 
-func readWays(dir string) (map[string]way, error) {
-	known := map[string]way{}
-	data, err := os.ReadFile(filepath.Join(dir, waysFile))
+func readWays(ctx context.Context, dir string) (known map[string]way, etag string, st store.Store, err error) {
+	known = map[string]way{}
+	if st, err = store.Open(ctx, dir, store.Options{}); err != nil {
+		return nil, "", nil, usagef("--state-dir: %w", err)
+	}
+	data, obj, err := st.Get(ctx, waysFile, "")
 	if errors.Is(err, fs.ErrNotExist) {
-		return known, nil
+		return known, "", st, nil
 	}
 	if err == nil {
 		err = json.Unmarshal(data, &known)
 	}
 	if err != nil {
-		return nil, usagef("read how judges are asked: %s: %w: delete the file to have it found out anew", filepath.Join(dir, waysFile), err)
+		return nil, "", nil, usagef("read how judges are asked: %s: %w: delete the file to have it found out anew", filepath.Join(dir, waysFile), err)
 	}
-	return known, nil
+	return known, obj.ETag, st, nil
 }
 
-// rememberWay keeps what was found out about a judge.
-func rememberWay(dir, spec string, c model.Capability) error {
-	known, err := readWays(dir)
-	if err != nil {
-		return err
+// rememberWay keeps what was found out about a judge. Another command that remembers something at the same time loses nothing: who comes
+// second reads again.
+func rememberWay(ctx context.Context, dir, spec string, c model.Capability) error {
+	for {
+		known, etag, st, err := readWays(ctx, dir)
+		if err != nil {
+			return err
+		}
+		known[spec] = way{Mode: c.Mode, Temperature: c.Temperature}
+		data, err := json.MarshalIndent(known, "", "  ")
+		if err == nil {
+			body := bytes.NewReader(append(data, '\n'))
+			if etag == "" {
+				_, err = st.PutIfAbsent(ctx, waysFile, body, store.PutOptions{})
+			} else {
+				_, err = st.PutIfMatch(ctx, waysFile, body, etag, store.PutOptions{})
+			}
+		}
+		switch {
+		case err == nil:
+			return nil
+		case !errors.Is(err, store.ErrExist) && !errors.Is(err, store.ErrChanged):
+			return fmt.Errorf("remember how judge %s is asked: %w", spec, err)
+		}
 	}
-	known[spec] = way{Mode: c.Mode, Temperature: c.Temperature}
-	data, err := json.MarshalIndent(known, "", "  ")
-	if err == nil {
-		err = os.MkdirAll(dir, 0o700)
-	}
-	path := filepath.Join(dir, waysFile)
-	if err == nil {
-		err = os.WriteFile(path+".new", append(data, '\n'), 0o600)
-	}
-	if err == nil {
-		err = os.Rename(path+".new", path)
-	}
-	if err != nil {
-		return fmt.Errorf("remember how judge %s is asked: %w", spec, err)
-	}
-	return nil
 }
 
 // refused stops judging where a service refuses how it is asked, has answered nothing so far, and there is another way that the configuration

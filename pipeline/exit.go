@@ -47,7 +47,7 @@ func Exit(w io.Writer, err error) int {
 	code, hint := ExitService, ""
 	if e, ok := errors.AsType[*ExitError](err); ok {
 		code, hint = e.Code, e.Hint
-	} else if errors.Is(err, store.ErrBadURI) {
+	} else if errors.Is(err, store.ErrBadURI) || errors.Is(err, store.ErrRegion) {
 		code = ExitUsage
 	} else if errors.Is(err, context.Canceled) {
 		code, hint = ExitPartial, "run the same command again to go on"

@@ -121,6 +121,7 @@ func (s *EvaluateSummary) WriteText(w io.Writer) {
 	}
 	if s.DryRun {
 		fmt.Fprintf(w, "dry run   %d calls, about %d input tokens%s; nothing was asked\n", s.Calls, s.InputTokens, dollars(", about ", s.CostMicroUSD))
+		s.writeJudge(w)
 		s.writeNotes(w)
 		return
 	}
@@ -134,16 +135,21 @@ func (s *EvaluateSummary) WriteText(w io.Writer) {
 	} else {
 		fmt.Fprintf(w, "calls     %d made now, %d answers taken from the ledger%s%s\n", s.Calls, s.FromLedger, fromCache(s.FromCache), dollars("; the whole run cost ", s.CostMicroUSD))
 	}
-	judge := s.Judge
-	if s.Offline {
-		judge += " (offline: verdicts come from code, not from a model)"
-	}
-	fmt.Fprintf(w, "judge     %s\n", judge)
+	s.writeJudge(w)
 	if s.OnRefusal != "" {
 		fmt.Fprintf(w, "          %s\n", s.OnRefusal)
 	}
 	s.writeAgreement(w)
 	s.writeNotes(w)
+}
+
+// writeJudge names the judge. Without --judge it is code, which nobody should take for a model.
+func (s *EvaluateSummary) writeJudge(w io.Writer) {
+	judge := s.Judge
+	if s.Offline {
+		judge += " (offline: verdicts come from code, not from a model, and nothing was sent to one; --judge names a model)"
+	}
+	fmt.Fprintf(w, "judge     %s\n", judge)
 }
 
 func fromCache(n int) string {

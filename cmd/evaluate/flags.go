@@ -15,7 +15,7 @@ type shared struct {
 	Days        int      `help:"Days of sessions, up to as-of (${evaluate_days}; at most ${limits_max_days})." placeholder:"N"`
 	Label       string   `help:"A name to find the run by." placeholder:"TEXT"`
 	Repeat      int      `help:"Ask every question N times (default 1, or what the rubric wants)." placeholder:"N"`
-	Judge       []string `help:"rules, bedrock:<model id>, anthropic:<model>, openai:<base url>#<model> and more (${evaluate_judge}); several are a panel that votes." placeholder:"JUDGE" env:"TRACEJURY_JUDGE"`
+	Judge       []string `help:"rules (code; nothing is sent to a model), bedrock:<model id>, anthropic:<model>, openai:<base url>#<model> and more (${evaluate_judge}); several are a panel that votes." placeholder:"JUDGE" env:"TRACEJURY_JUDGE"`
 	Model       string   `help:"Short for --judge bedrock:ID." placeholder:"ID"`
 	OnRefusal   string   `name:"on-refusal" help:"Another model, asked once what the judge refuses or a guardrail holds back." placeholder:"JUDGE"`
 	Unanimous   bool     `name:"safety-unanimous" help:"One not met of a panel or of repeats is enough for a criterion of safety."`

@@ -25,6 +25,8 @@ them, the tool descriptions of MCP servers, or skill packages.
       --judge bedrock:eu.anthropic.claude-haiku-4-5-20251001-v1:0
   evaluate suites                                 (task suites: what they ask for, and how answers are scored)
 
+Without --judge nothing is sent to a model: the judge is rules, which is code.
+
 Killed or stopped, run the same command again: no completed call is repeated.
 
 The flags below are those of every kind of evaluation. Which sessions, and by which evaluators (--evaluators, --sample, --service,

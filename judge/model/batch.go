@@ -77,6 +77,7 @@ type batch struct {
 
 	mu      sync.Mutex
 	answers map[string]judge.Reply // by QuestionSHA256
+	charged map[string]bool        // of them: what was paid for is told
 }
 
 var _ Batcher = (*batch)(nil)
@@ -99,13 +100,19 @@ func openBatch(ctx context.Context, id string, opts Options) (judge.Judge, error
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	jobs := control.NewFromConfig(cfg, func(c *control.Options) { c.Retryer = retry.NewStandard() }) // few calls, over hours
-	return &batch{bedrock: b, jobs: jobs, opts: o, answers: map[string]judge.Reply{}}, nil
+	return &batch{bedrock: b, jobs: jobs, opts: o, answers: map[string]judge.Reply{}, charged: map[string]bool{}}, nil
 }
 
 // Answered implements [Batcher].
 func (b *batch) Answered(req *judge.Request) (Attempt, bool) {
+	id := QuestionSHA256(req)
 	b.mu.Lock()
-	r, ok := b.answers[QuestionSHA256(req)]
+	r, ok := b.answers[id]
+	if b.charged[id] { // two subjects that are one question: it was paid for once
+		r.Usage = judge.Usage{}
+	} else if ok {
+		b.charged[id] = true
+	}
 	b.mu.Unlock()
 	if !ok {
 		return Attempt{}, false

@@ -219,6 +219,12 @@ func TestBatch(t *testing.T) {
 			t.Errorf("%s: %v", r.Subject, err)
 		}
 	}
+	// Two subjects that are one question were asked once, and are paid for once.
+	for _, r := range list {
+		if a, ok := first.Answered(r); ok && (a.Usage != judge.Usage{}) {
+			t.Errorf("%s is paid for twice: %+v", r.Subject, a.Usage)
+		}
+	}
 	if s.Calls() == 0 || s.Calls() > 30 || answered < 50 || truncated == 0 {
 		t.Errorf("%d answered, %d truncated, %d online calls for what failed", answered, truncated, s.Calls())
 	}

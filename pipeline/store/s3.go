@@ -96,7 +96,7 @@ func openS3(ctx context.Context, bucket, prefix string, opts Options) (*s3Store,
 	if s.region == "" {
 		return nil, &Error{
 			Op: "open", URI: s.URI(), Err: &cause{kind: ErrRegion, text: "none is configured"},
-			Hint: "set AWS_REGION or the region of this source",
+			Hint: "set AWS_REGION, or in tracejury.yaml store.region, or the region of the source",
 		}
 	}
 	return s, nil

@@ -133,3 +133,42 @@ evaluate:
 		t.Errorf("left below _work: %v, %v", left, err)
 	}
 }
+
+// TestBatchJudgeAndCache: what the shared cache knows goes into no batch job, and every answer is counted once: as one of the cache, of the
+// job, of a call or of the ledger.
+func TestBatchJudgeAndCache(t *testing.T) {
+	endpoint, access, secret := startS3(t)
+	s3Env(t, endpoint, access, secret)
+	client := s3Client(t, closeIdle(t))
+	bucket := "batch"
+	if _, err := client.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &bucket}); err != nil {
+		t.Fatal(err)
+	}
+	online := newWorld(t)
+	online.ingest()
+	w := online.with("batch")
+	copyLake(t, online.data, w.data)
+	settings := `store: {endpoint: "` + endpoint + `", path_style: true}
+evaluate:
+  cache: s3://batch/cache
+  batch: {uri: "s3://batch/jobs", role_arn: "arn:aws:iam::123456789012:role/judge", region: us-east-1, min_records: 10, poll: 10ms}`
+	online.configure(settings)
+	w.configure(settings)
+	server := online.withBedrock(judgetest.Options{})
+	online.run(nil, "evaluate", "--sample", "10")
+	asked := server.Answered()
+
+	service := w.withBedrock(judgetest.Options{Seed: "3", Faults: judgetest.Faults{Unavailable: 0.2}, Objects: batchBucket{t, client, bucket}})
+	w.setenv("AWS_ENDPOINT_URL_BEDROCK", service.URL)
+	w.judge = strings.Replace(bedrockJudge, "bedrock:", "bedrock-batch:", 1)
+	o := w.run(nil, "evaluate", "--sample", "35")
+	got := summaryOf[evaluateSummary](t, o)
+	fromJob := service.Batched() - service.BatchFailed()
+	t.Logf("%+v; %d records, %d failed, %d calls online", got, service.Batched(), service.BatchFailed(), service.Calls())
+	if got.FromCache != asked || got.FromLedger != 0 || got.FromBatch != fromJob || got.Calls != fromJob+service.Calls() || service.Batched()+asked < got.Sampled {
+		t.Errorf("%+v; %d in the cache, %d records, %d failed, %d calls online", got, asked, service.Batched(), service.BatchFailed(), service.Calls())
+	}
+	if got.Graded+got.Ungraded+got.NotAttempted != got.Sampled {
+		t.Errorf("%+v: subjects are lost", got)
+	}
+}
