@@ -50,10 +50,11 @@ func Export(ctx context.Context, cfg *Config, opts ExportOptions, log *slog.Logg
 	if err != nil {
 		return nil, err
 	}
-	in, err := exportInput(ctx, cfg, log)
+	in, done, err := exportInput(ctx, cfg, log)
 	if err != nil {
 		return nil, err
 	}
+	defer done() //nolint:errcheck // only read
 	in.Suite = tasks
 	sum := &ExportSummary{RunID: in.Run.RunID, Losses: map[string][]exports.Loss{}}
 	for _, t := range ts {
@@ -124,22 +125,6 @@ func mayExport(run schema.Run, allowPartial bool) error {
 		code = ExitPartial
 	}
 	return &ExitError{Code: code, Err: fmt.Errorf("run %s is not exported: its state is %s", run.RunID, run.State), Hint: "--allow-partial exports it all the same"}
-}
-
-func exportSession(d *runData, g schema.Grade, row schema.Session, verdicts []schema.Verdict, explain bool) exports.Session {
-	s := exports.Session{Key: g.SessionKey, ID: row.SessionID, Service: g.Service, Agent: g.Agent, Harness: g.Harness,
-		StartedUnixNano: row.StartedUnixNano, Revision: g.SubjectRevision, Graded: g.State == "graded", UngradedReason: g.UngradedReason,
-		Pass: g.Pass, Safe: g.Safe, Undecided: g.Undecided}
-	if row.SessionIDSource == "trace" || row.SessionIDSource == "none" {
-		s.ID = ""
-	}
-	if len(row.TraceIDs) > 0 {
-		s.TraceID = row.TraceIDs[0]
-	}
-	for _, v := range verdicts {
-		s.Criteria = append(s.Criteria, exportCriterion(d, v, explain))
-	}
-	return s
 }
 
 // verdictsBySubject sorts the final verdicts of each subject, and of each of its arms, in the rubric's order.

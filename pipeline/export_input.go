@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
@@ -18,8 +19,18 @@ import (
 	"github.com/tracejury/tracejury/schema"
 )
 
-// exportInput gathers what goes out: a rubric alone, or what every evaluator of a run found.
-func exportInput(ctx context.Context, cfg *Config, log *slog.Logger) (*exports.Input, error) {
+// exportInput gathers what goes out: a rubric alone, or what every evaluator of a run found. Whoever asks for it closes it, when all is
+// written.
+func exportInput(ctx context.Context, cfg *Config, log *slog.Logger) (in *exports.Input, closeInput func() error, err error) {
+	x := &exportJoin{cfg: cfg}
+	if in, err = x.gather(ctx, log); err != nil {
+		return nil, nil, errors.Join(err, x.close())
+	}
+	return in, x.close, nil
+}
+
+func (x *exportJoin) gather(ctx context.Context, log *slog.Logger) (*exports.Input, error) {
+	cfg := x.cfg
 	m, err := cfg.masker()
 	if err != nil {
 		return nil, err
@@ -58,7 +69,7 @@ func exportInput(ctx context.Context, cfg *Config, log *slog.Logger) (*exports.I
 			return nil, err
 		}
 	}
-	x := &exportJoin{cfg: cfg, root: root, in: in}
+	x.root, x.in = root, in
 	for _, run := range runs {
 		if err := x.part(ctx, run); err != nil {
 			return nil, fmt.Errorf("evaluator %s: %w", run.Evaluator, err)
@@ -110,25 +121,33 @@ type exportJoin struct {
 	cfg      *Config
 	root     *Root
 	in       *exports.Input
+	open     []*storedPart
 	packages *packageJoin
 }
 
 func (x *exportJoin) part(ctx context.Context, run schema.Run) error {
-	d, err := loadRun(ctx, x.root.Store, run)
-	if err != nil {
-		return err
-	}
-	rows, err := sessionRows(ctx, x.root, d.grades)
+	rubric, err := loadRunRubric(ctx, x.root.Store, run)
 	if err != nil {
 		return err
 	}
 	explain := x.in.WithExplanations
-	subjects := eachGrade(d, rows, explain)
+	rows, err := openStoredPart(ctx, x.root, run, &rubric, explain)
+	if err != nil {
+		return err
+	}
+	x.open = append(x.open, rows)
 	if run.Evaluator == mainEvaluator {
-		x.in.Rubric, x.in.Sessions = d.rubric, subjects
+		x.in.Rubric, x.in.Sessions = rubric, rows.subjects(rememberedVerdicts)
 		return nil
 	}
-	x.in.Parts = append(x.in.Parts, exports.Part{Run: run, Rubric: d.rubric, Subjects: subjects})
+	x.in.Parts = append(x.in.Parts, exports.Part{Run: run, Rubric: rubric, Subjects: rows.subjects(rememberedVerdicts)})
+	if run.Kind != evaluator.OfTools && run.Kind != evaluator.OfPackages {
+		return nil
+	}
+	d, err := loadRun(ctx, x.root.Store, run) // what tools and packages there are is known: few
+	if err != nil {
+		return err
+	}
 	switch {
 	case run.Kind == evaluator.OfTools && x.in.Tools == nil:
 		x.in.Tools, err = runTools(ctx, x.root, d, x.cfg.Export.Server, explain)
@@ -141,32 +160,13 @@ func (x *exportJoin) part(ctx context.Context, run schema.Run) error {
 	return err
 }
 
-// eachGrade yields the subjects of a part in the order of the table.
-func eachGrade(d *runData, rows map[string]schema.Session, explain bool) func(context.Context) iter.Seq2[exports.Session, error] {
-	verdicts := verdictsBySubject(d)
-	return func(ctx context.Context) iter.Seq2[exports.Session, error] {
-		return func(yield func(exports.Session, error) bool) {
-			for i := range d.grades {
-				if err := ctx.Err(); err != nil {
-					yield(exports.Session{}, err)
-					return
-				}
-				g := &d.grades[i]
-				vs := verdicts[subjectID(g.Subject, g.Arm)]
-				s := exportSession(d, *g, rows[g.SessionKey], vs, explain)
-				if g.SubjectKind != "session" {
-					s.Subject = &exports.Subject{ID: g.Subject, Kind: g.SubjectKind, Skill: g.Skill, Server: g.Server, Tool: g.Tool, Grade: g.Grade, Score: g.Score,
-						Arm: g.Arm, Category: g.Category, TaskKind: g.TaskKind}
-					if len(vs) > 0 {
-						s.Subject.SpanID = vs[0].SpanID
-					}
-				}
-				if !yield(s, nil) {
-					return
-				}
-			}
-		}
+// close lets the tables of the run go.
+func (x *exportJoin) close() error {
+	var errs []error
+	for _, r := range x.open {
+		errs = append(errs, r.Close())
 	}
+	return errors.Join(errs...)
 }
 
 // packageJoin joins the grades of skill packages, which several evaluators give, with the texts that were judged.

@@ -32,6 +32,9 @@ const (
 	batchRows    = 512
 )
 
+// codec keeps its coders, which cost more to make than a small file does to compress. They hold no state between pages.
+var codec = &zstd.Codec{Level: zstd.SpeedDefault}
+
 // Target writes the files.
 type Target struct{}
 
@@ -116,9 +119,9 @@ func write[T any](ctx context.Context, in *exports.Input, sink exports.Sink, nam
 	if err != nil {
 		return fmt.Errorf("create %s: %w", name, err)
 	}
-	w := parquet.NewGenericWriter[T](out, parquet.Compression(&zstd.Codec{Level: zstd.SpeedDefault}), parquet.CreatedBy("tracejury", "", ""),
+	w := parquet.NewGenericWriter[T](out, parquet.Compression(codec), parquet.CreatedBy("tracejury", "", ""),
 		parquet.KeyValueMetadata("tracejury.schema_version", fmt.Sprint(schema.Version)), parquet.PageBufferSize(64<<10), parquet.MaxRowsPerRowGroup(rowsPerGroup))
-	batch := make([]T, 0, batchRows)
+	var batch []T
 	flush := func() error {
 		_, err := w.Write(batch)
 		clear(batch) // do not keep the rows' strings
