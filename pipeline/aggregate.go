@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"github.com/tracejury/tracejury/judge"
-	"github.com/tracejury/tracejury/judge/evaluator/paired"
 	"github.com/tracejury/tracejury/pipeline/report"
 	"github.com/tracejury/tracejury/pipeline/store"
 	"github.com/tracejury/tracejury/pipeline/table"
@@ -58,6 +57,7 @@ type aggregation struct {
 	log   *slog.Logger
 	root  *Root
 	runs  []schema.Run // the parts of the run
+	all   []schema.Run // of every run, newest first
 	gates []gate
 	parts []*aggregatePart
 	sum   AggregateSummary
@@ -92,10 +92,13 @@ func Aggregate(ctx context.Context, cfg *Config, log *slog.Logger) (*AggregateSu
 	if cfg.Aggregate.Run == "latest" && !isOfEverything(runs) {
 		a.sum.Warnings = append(a.sum.Warnings, notOfEverything(&run))
 	}
-	if run.Evaluator == paired.ControlName {
+	if isCalibration(&run) {
 		return nil, notAnEvaluation(&run)
 	}
 	log.Debug("aggregating", "run", run.RunID)
+	if a.all, err = allRuns(ctx, root.Store); err != nil {
+		return nil, err
+	}
 	for _, part := range runs {
 		if err := a.add(ctx, part); err != nil {
 			return nil, fmt.Errorf("aggregate run %s: %w", run.RunID, err)
@@ -109,21 +112,17 @@ func Aggregate(ctx context.Context, cfg *Config, log *slog.Logger) (*AggregateSu
 
 // overTime sets every part beside earlier runs.
 func (a *aggregation) overTime(ctx context.Context) error {
-	all, err := allRuns(ctx, a.root.Store)
-	if err != nil {
-		return err
-	}
 	c := &a.cfg.Aggregate
 	for _, p := range a.parts {
 		if p.isPaired() {
 			continue // it is a comparison itself
 		}
 		if c.Baseline != "" {
-			if err := a.compare(ctx, p, all); err != nil {
+			if err := a.compare(ctx, p, a.all); err != nil {
 				return err
 			}
 		}
-		t, err := trend(ctx, a.root.Store, all, p, c.Trend, c.ForceCompare, c.Level)
+		t, err := trend(ctx, a.root.Store, a.all, p, c.Trend, c.ForceCompare, c.Level)
 		if err != nil {
 			return err
 		}
@@ -138,6 +137,7 @@ func (a *aggregation) add(ctx context.Context, run schema.Run) error {
 	if err != nil {
 		return err
 	}
+	run.Calibration = calibrationAmong(a.all, &run)
 	p := &aggregatePart{run: run}
 	if p.rubric, err = loadRunRubric(ctx, a.root.Store, run); err != nil {
 		return err

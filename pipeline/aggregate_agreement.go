@@ -251,7 +251,7 @@ func agreement(criterion string, people, judge []int) (LabelAgreement, error) {
 	if a.Accuracy.Negatives > 0 {
 		a.Accuracy.Specificity = float64(t[no][no]) / float64(a.Accuracy.Negatives)
 	}
-	ac1, err := stats.GwetAC(t, stats.Nominal)
+	ac1, err := stats.GwetAC(stats.Used(t), stats.Nominal)
 	if _, undefined := asUndefined(err); err != nil && !undefined {
 		return a, err
 	} else if err == nil {

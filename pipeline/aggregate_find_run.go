@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tracejury/tracejury/judge/evaluator/paired"
 	"github.com/tracejury/tracejury/pipeline/store"
 	"github.com/tracejury/tracejury/pipeline/table"
 	"github.com/tracejury/tracejury/schema"
@@ -45,7 +44,7 @@ func findRun(ctx context.Context, st store.Store, id string) ([]schema.Run, erro
 			return nil, fmt.Errorf("%s/%s holds no row", st.URI(), obj.Key)
 		case byLabel && rows[0].Label == label, !byLabel && isOfEverything(rows):
 			return rows, nil
-		case fallback == nil && rows[0].Evaluator != paired.ControlName: // planted answers are nobody's latest run
+		case fallback == nil && !isCalibration(&rows[0]): // a calibration is nobody's latest run
 			fallback = rows
 		}
 		if l := rows[0].Label; l != "" && !slices.Contains(labels, labelPrefix+l) {

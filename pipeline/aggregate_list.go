@@ -125,7 +125,7 @@ func ListRuns(ctx context.Context, cfg *Config, log *slog.Logger) (*RunList, err
 		g.Go(func() error {
 			line := RunLine{RunID: r.RunID, AsOf: asOfRun(r), Label: r.Label, Evaluator: r.Evaluator, Kind: r.Kind, Judges: r.JudgeModels, Mode: r.JudgeMode, Offline: r.Offline, State: r.State,
 				Eligible: int(r.Eligible), Sampled: int(r.Sampled), Graded: int(r.Graded), Ungraded: int(r.Ungraded), NotAttempted: int(r.NotAttempted)}
-			if r.Kind == evaluator.OfTasks { // a rate over both arms would mean nothing
+			if r.Kind == evaluator.OfTasks || isCalibration(&r) { // a rate over both arms, or over variants, would mean nothing
 				out.Runs[i] = line
 				return nil
 			}

@@ -29,9 +29,6 @@ func (p *aggregatePart) paired(ctx context.Context, st store.Store, extra *Evalu
 	if err != nil {
 		return fmt.Errorf("read grades: %w", err)
 	}
-	if p.run.Calibration, err = calibrationOf(ctx, st, &p.run); err != nil {
-		return err
-	}
 	if extra.Paired, err = pairedResult(&p.run, grades, level); err != nil {
 		return err
 	}

@@ -118,6 +118,9 @@ func (s *SessionShow) loadJudged(ctx context.Context, root *Root, m *mask.Masker
 	}
 	seen := map[string]bool{}
 	for _, run := range runs {
+		if isCalibration(&run) {
+			continue // of sessions that were changed
+		}
 		grades, err := table.ReadWhere(ctx, root.Store, schema.Grades.RunKey(run.RunID), func(g *schema.Grade) bool {
 			return g.SessionKey == s.Session.SessionKey && g.Evaluator == run.Evaluator
 		})

@@ -51,7 +51,7 @@ func ShowRun(ctx context.Context, cfg *Config, id string, log *slog.Logger) (*Ru
 	}
 	out := &RunShow{}
 	for _, run := range runs {
-		if run.Kind == evaluator.OfTasks {
+		if !isCalibration(&run) {
 			if run.Calibration, err = calibrationOf(ctx, root.Store, &run); err != nil {
 				return nil, err
 			}
@@ -113,8 +113,8 @@ func (s *RunShow) WriteText(w io.Writer) {
 		}
 		fmt.Fprintf(w, "%-9s %d eligible, %d sampled, %d not attempted\n", sampledNoun(r.Kind), r.Eligible, r.Sampled, r.NotAttempted)
 		fmt.Fprintf(w, "graded    %d %s, %d ungraded%s\n", r.Graded, gradedNoun(r.Kind), r.Ungraded, parens(byName(p.Ungraded, "")))
-		if r.Kind == evaluator.OfControls {
-			fmt.Fprintln(w, "no rates  the answers were planted: evaluate suites tells what the calibration found")
+		if isCalibration(r) {
+			fmt.Fprintln(w, "no rates  this is a calibration: evaluate calibrate --labels SHEET tells its checks")
 			continue
 		}
 		if r.State == "no_result" {
@@ -146,6 +146,8 @@ func sampledNoun(kind string) string {
 		return "tasks"
 	case evaluator.OfControls:
 		return "answers"
+	case evaluator.OfSessionControls:
+		return "sessions"
 	}
 	return "sessions"
 }
@@ -156,6 +158,8 @@ func gradedNoun(kind string) string {
 		return "choices or loads of skills"
 	case "tool_call":
 		return "calls"
+	case evaluator.OfSessionControls:
+		return "variants of sessions"
 	}
 	return sampledNoun(kind)
 }
@@ -163,15 +167,16 @@ func gradedNoun(kind string) string {
 // Shower is what a --show ends in.
 type Shower interface{ WriteText(w io.Writer) }
 
-// Show shows what --show names: session:<id, key or the beginning of either>, or run:<id or latest>.
+// Show shows what --show names: session: or transcript:<id, key or the beginning of either>, or run:<id or latest>.
 func Show(ctx context.Context, cfg *Config, what string, log *slog.Logger) (Shower, error) {
 	kinds := map[string]func() (Shower, error){}
 	kind, name, found := strings.Cut(what, ":")
 	kinds["session"] = func() (Shower, error) { return ShowSession(ctx, cfg, name, log) }
+	kinds["transcript"] = func() (Shower, error) { return ShowTranscript(ctx, cfg, name, log) }
 	kinds["run"] = func() (Shower, error) { return ShowRun(ctx, cfg, name, log) }
 	show := kinds[kind]
 	if show == nil || !found {
-		return nil, usagef("--show %q: want session:<id or key> or run:<id>: %s", printable(what, 64), suggest(kind, slices.Sorted(maps.Keys(kinds))))
+		return nil, usagef("--show %q: want session:<id or key>, transcript:<id or key> or run:<id>: %s", printable(what, 64), suggest(kind, slices.Sorted(maps.Keys(kinds))))
 	}
 	return show()
 }

@@ -22,7 +22,8 @@ import (
 type EvaluateOptions struct {
 	DryRun bool // print the sample, the calls and the cost to expect
 
-	given *given // nil: sessions are drawn from the tables
+	given    *given // nil: sessions are drawn from the tables
+	controls bool   // the sessions that are drawn calibrate a judge
 }
 
 // EvaluateSummary is what an evaluation reports.
@@ -146,8 +147,8 @@ func (e *evaluateRun) open(ctx context.Context) error {
 	switch {
 	case c.Days < 1 || c.Days > e.cfg.Limits.MaxDays:
 		return usagef("--days %d: want 1 to %d (limits.max_days)", c.Days, e.cfg.Limits.MaxDays)
-	case c.Sample < 1 || c.Sample > e.cfg.Limits.MaxSample:
-		return usagef("--sample %d: want 1 to %d (limits.max_sample)", c.Sample, e.cfg.Limits.MaxSample)
+	case c.Sample < 1 || c.Sample > e.maxSample():
+		return usagef("--sample %d: want 1 to %d (%s)", c.Sample, e.maxSample(), e.sampleLimit())
 	case c.Per != "" && c.Per != perService:
 		return usagef("--per %q: want %s", c.Per, perService)
 	case c.Repeat < 0 || c.Repeat > 10:

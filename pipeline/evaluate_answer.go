@@ -214,7 +214,7 @@ func (e *evaluateRun) addAgent(a *forecastAgent) {
 
 func arm(s *evaluator.Subject) string {
 	if s.Task == nil {
-		return ""
+		return s.Variant
 	}
 	return s.Task.Arm
 }

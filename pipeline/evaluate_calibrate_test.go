@@ -62,8 +62,8 @@ func fillSheet(tb testing.TB, path string, disagree int) {
 		tb.Fatal(err)
 	}
 	for i, r := range rows[1:] {
-		met := strings.Contains(r[0], "/good") != (i%100 < disagree)
-		r[5], r[6] = map[bool]string{true: "met", false: "not_met"}[met], "ann"
+		met := strings.Contains(r[1], "/good") != (i%100 < disagree)
+		r[6], r[7] = map[bool]string{true: "met", false: "not_met"}[met], "ann"
 	}
 	var b strings.Builder
 	if err := csv.NewWriter(&b).WriteAll(rows); err != nil {
@@ -116,6 +116,21 @@ func TestCalibrate(t *testing.T) {
 	}
 	if got := suiteStatus(t, data, suite); len(got) != 1 || got[0].Status != "passed" {
 		t.Errorf("%+v", got)
+	}
+	// Asking again without labels takes nothing back, nor does a calibration of another day that has none yet.
+	for _, day := range []string{"2026-11-30T06:00:00Z", "2026-12-01T06:00:00Z"} {
+		cfg := evaluateConfig(t, data)
+		cfg.AsOf, cfg.Evaluate.Calibration.MinLabels, cfg.Evaluate.Concurrency = day, 40, 16
+		if err := cfg.Complete(time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		again, err := pipeline.Calibrate(context.Background(), cfg, pipeline.CalibrateOptions{Suite: suite}, quiet())
+		if day == "2026-11-30T06:00:00Z" && (err != nil || again.Status != calibration.AllPassed || !again.Kept) {
+			t.Fatalf("%v %+v", err, again)
+		}
+		if got := suiteStatus(t, data, suite); len(got) != 1 || got[0].Status != "passed" {
+			t.Errorf("%s: %+v", day, got)
+		}
 	}
 	// The status is that of the judge that was asked, and of no other.
 	bedrock(t, judgetest.Options{Plain: true, Script: pairedScript(fivePairs, nil)})
@@ -198,7 +213,7 @@ func TestCalibrate_Refuses(t *testing.T) {
 	bedrock(t, judgetest.Options{})
 	suite := pairedSuite(t, 3, false)
 	for name, opts := range map[string]pipeline.CalibrateOptions{
-		"no suite": {}, "no such controls": {Suite: suite, Controls: filepath.Join(t.TempDir(), "none")}, "no such labels": {Suite: suite, Labels: filepath.Join(t.TempDir(), "none")},
+		"controls of no suite": {Controls: "c.yaml"}, "no such suite": {Suite: "nosuch"}, "no such controls": {Suite: suite, Controls: filepath.Join(t.TempDir(), "none")}, "no such labels": {Suite: suite, Labels: filepath.Join(t.TempDir(), "none")},
 		"another task": {Suite: suite, Controls: writeFile(t, "c.yaml", "controls: [{task: x, answer: a, passes: true}]\n")},
 		"another item": {Suite: suite, Labels: writeFile(t, "l.csv", "subject,criterion,verdict\nt-01/good,9,met\n")},
 		"no verdict":   {Suite: suite, Labels: writeFile(t, "l.csv", "subject,criterion,verdict\nt-01/good,1,unclear\n")},

@@ -30,6 +30,9 @@ func (e *evaluateRun) candidates(ctx context.Context) (eligible, sample []candid
 		return nil, nil, nil, err
 	}
 	c := &e.cfg.Evaluate
+	if e.opts.controls {
+		return all, drawProportional(all, c.Seed, c.Sample), left, nil
+	}
 	if c.Per == perService {
 		return all, drawPerService(all, c.Seed, c.Sample), left, nil
 	}
@@ -41,7 +44,25 @@ func (e *evaluateRun) of() string {
 	if g := e.opts.given; g != nil {
 		return g.of
 	}
+	if e.opts.controls {
+		return evaluator.OfSessionControls
+	}
 	return evaluator.OfSessions
+}
+
+// maxSample is how many sessions may be drawn: more to calibrate, since that needs people's labels of each criterion.
+func (e *evaluateRun) maxSample() int {
+	if e.opts.controls {
+		return 10 * e.cfg.Limits.MaxSample
+	}
+	return e.cfg.Limits.MaxSample
+}
+
+func (e *evaluateRun) sampleLimit() string {
+	if e.opts.controls {
+		return "10 times limits.max_sample"
+	}
+	return "limits.max_sample"
 }
 
 func (e *evaluateRun) noun() string {

@@ -137,7 +137,7 @@ var tagName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,47}$`)
 // evaluatorOptions are what the configuration tells every evaluator. What overrides prompts or names a part is for one evaluator.
 func (e *evaluateRun) evaluatorOptions(parts int) (evaluator.Options, error) {
 	c := &e.cfg.Evaluate
-	o := evaluator.Options{Mask: e.maskText, MaskVersion: e.mask.Version(), MaxTokens: c.MaxTokens, Rows: c.Rows, Prompts: evaluator.Prompts{Version: c.PromptVersion}}
+	o := evaluator.Options{Mask: e.maskText, MaskVersion: e.mask.Version(), MaxTokens: c.MaxTokens, Rows: c.Rows, Judge: judgeName(c.Judge), Prompts: evaluator.Prompts{Version: c.PromptVersion}}
 	switch {
 	case c.Compat == "":
 	case c.Compat == "strands" && e.of() == evaluator.OfSessions, c.Compat == "agentarts" && e.of() == evaluator.OfPackages:

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/tracejury/tracejury/pipeline/stats"
 )
 
 // perService is the value of --per that draws a sample of every service.
@@ -82,4 +84,27 @@ func countAttempted(strata []Stratum, attempted []candidate) {
 			strata[at].Attempted++
 		}
 	}
+}
+
+// drawProportional draws n of the eligible sessions, of every service as many as its share of them: a small service is in the sample as
+// surely as chance lets it be.
+func drawProportional(eligible []candidate, seed string, n int) []candidate {
+	byService := map[string][]candidate{}
+	for _, c := range eligible {
+		byService[c.row.Service] = append(byService[c.row.Service], c)
+	}
+	services := slices.Sorted(maps.Keys(byService))
+	sizes := make([]int, len(services))
+	for i, s := range services {
+		sizes[i] = len(byService[s])
+	}
+	shares, err := stats.Allocate(sizes, n)
+	if err != nil {
+		panic("BUG: allocate a sample: " + err.Error()) // of counts of what is there
+	}
+	var out []candidate
+	for i, s := range services {
+		out = append(out, drawSample(byService[s], seed, shares[i])...)
+	}
+	return drawSample(out, seed, n) // in the order of the draw
 }

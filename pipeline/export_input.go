@@ -57,13 +57,11 @@ func (x *exportJoin) gather(ctx context.Context, log *slog.Logger) (*exports.Inp
 		return nil, err
 	}
 	for i, run := range runs {
-		if run.Kind == evaluator.OfControls {
+		if isCalibration(&run) {
 			return nil, notAnEvaluation(&run)
 		}
-		if run.Kind == evaluator.OfTasks {
-			if runs[i].Calibration, err = calibrationOf(ctx, root.Store, &run); err != nil {
-				return nil, err
-			}
+		if runs[i].Calibration, err = calibrationOf(ctx, root.Store, &run); err != nil {
+			return nil, err
 		}
 		if err := mayExport(run, e.AllowPartial); err != nil {
 			return nil, err

@@ -119,7 +119,7 @@ func TestReadmeCommands(t *testing.T) {
 		for _, line := range strings.Split(strings.TrimSpace(block), "\n") {
 			words := strings.Fields(line)
 			switch {
-			case len(words) == 0 || strings.HasPrefix(words[0], "#"):
+			case len(words) == 0 || strings.HasPrefix(words[0], "#") || words[0] == "export":
 			case line == "make nightly":
 				out := make(append([]string{"nightly"}, vars...)...)
 				if !strings.Contains(out, "Passed") || !strings.Contains(out, filepath.Join(dir, "report.html")) {
@@ -176,5 +176,52 @@ func TestReadmeConfiguration(t *testing.T) {
 		if _, err := pipeline.ParseConfig([]byte(block)); err != nil {
 			t.Errorf("%v in\n%s", err, block)
 		}
+	}
+}
+
+// The examples of the page of evaluate can be copied and pasted, in their order, in a clone after make nightly: without an account, those
+// that speak to a cloud left out.
+func TestEvaluatePageRuns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and runs the commands")
+	}
+	for _, tool := range []string{"make", "go", "bash"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("%s is not installed", tool)
+		}
+	}
+	clone, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir() // a clone that is written to nowhere else
+	for _, name := range []string{"Makefile", "cmd", "exports", "judge", "pipeline", "schema", "testdata", "go.mod", "go.sum"} {
+		if err := os.Symlink(filepath.Join(clone, name), filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exit := regexp.MustCompile(`# .*exit (\d)`)
+	script := []string{"set -u", "make nightly || exit"}
+	for _, m := range fence.FindAllStringSubmatch(pages(t)["../cmd/evaluate/README.md"], -1) {
+		for line := range strings.Lines(m[2]) {
+			line = strings.TrimSpace(line)
+			if m[1] != "sh" || line == "" || strings.Contains(line, "s3://") {
+				continue
+			}
+			want := "0"
+			if e := exit.FindStringSubmatch(line); e != nil {
+				want = e[1]
+			}
+			script = append(script, line, `rc=$?; [ $rc = `+want+` ] || { echo "EXIT $rc, want `+want+`: `+strings.NewReplacer(`"`, "'", "$", `\$`).Replace(line)+`"; exit 1; }`)
+		}
+	}
+	cmd := exec.Command("bash", "-c", strings.Join(script, "\n"))
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "MAKEFLAGS=", "MFLAGS=", "TRACEJURY_CONFIG=", "AWS_EC2_METADATA_DISABLED=true", "GOFLAGS=-mod=mod")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if len(script) < 24 {
+		t.Errorf("only %d lines were found", len(script))
 	}
 }

@@ -55,7 +55,7 @@ func (r *ingestRun) expireMaterials(ctx context.Context) error {
 // ofSessions is whether a run judged sessions or parts of them.
 func ofSessions(run schema.Run) bool {
 	switch run.Kind {
-	case evaluator.OfTools, evaluator.OfPackages, "task":
+	case evaluator.OfTools, evaluator.OfPackages, evaluator.OfTasks, evaluator.OfControls:
 		return false
 	}
 	return true

@@ -40,7 +40,7 @@ type job struct {
 	Tools     tools     `cmd:"" help:"Grade the tool descriptions of MCP servers from A to F: those of the table tools, or of one server."`
 	Package   packages  `cmd:"" help:"Grade skill packages: relevance for a task, completeness, threat."`
 	Paired    paired    `cmd:"" help:"Have a model answer the tasks of a suite twice, alone and with skills, and compare."`
-	Calibrate calibrate `cmd:"" help:"Find out by planted answers how far a judge can be trusted on a suite: the five checks."`
+	Calibrate calibrate `cmd:"" help:"Find out how far a judge can be trusted, by a rubric of sessions or on a suite: the five checks."`
 	Suites    suites    `cmd:"" help:"List task suites: their kinds, categories, rubric and calibration."`
 
 	command string

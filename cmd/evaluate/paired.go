@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"github.com/tracejury/tracejury/pipeline"
+	"github.com/tracejury/tracejury/pipeline/cli"
 )
 
 // suites is the flags of evaluate suites.
@@ -35,13 +36,21 @@ func (p *paired) job(ctx context.Context, cfg *pipeline.Config, dry bool, log *s
 
 // calibrate is the flags of evaluate calibrate.
 type calibrate struct {
-	Suite    string `help:"Built-in suite, or file of tasks." placeholder:"NAME|FILE"`
-	Controls string `help:"File of planted answers (task, answer, passes); without it the suite's references: a task's own must pass, another's must not." placeholder:"FILE"`
-	Labels   string `help:"People's verdicts on the planted answers: the filled sheet, or a file of subject, criterion and verdict." placeholder:"FILE"`
-	Sheet    string `help:"Write the planted answers for people to label." placeholder:"FILE"`
+	Suite    string `help:"Built-in suite, or file of tasks, on which the judge is calibrated; without it the --rubric of sessions is, on sessions." placeholder:"NAME|FILE"`
+	Sample   int    `help:"Of sessions: how many to draw, of every service its share (as many as labels are wanted, 100)." placeholder:"N"`
+	Service  string `help:"Of sessions: only those of this service." placeholder:"NAME"`
+	Agent    string `help:"Of sessions: only those of this agent." placeholder:"NAME"`
+	Seed     string `help:"Of sessions: seed of the sample; the date of as-of by default." placeholder:"TEXT"`
+	Controls string `help:"Of a suite: file of planted answers (task, answer, passes); without it the suite's references: a task's own must pass, another's must not." placeholder:"FILE"`
+	Labels   string `help:"People's verdicts: the filled sheet, on any later day and without a call; or a file of subject, criterion and verdict." placeholder:"FILE"`
+	Sheet    string `help:"Write a sheet for people to label, which tells nothing of what the judge said." placeholder:"FILE"`
 }
 
 func (c *calibrate) job(ctx context.Context, cfg *pipeline.Config, dry bool, log *slog.Logger) func() (textual, error) {
-	opts := pipeline.CalibrateOptions{DryRun: dry, Suite: c.Suite, Controls: c.Controls, Labels: c.Labels, Sheet: c.Sheet}
+	e := &cfg.Evaluate
+	cli.Over(&e.Service, c.Service)
+	cli.Over(&e.Agent, c.Agent)
+	cli.Over(&e.Seed, c.Seed)
+	opts := pipeline.CalibrateOptions{DryRun: dry, Suite: c.Suite, Sample: c.Sample, Controls: c.Controls, Labels: c.Labels, Sheet: c.Sheet}
 	return func() (textual, error) { return some(pipeline.Calibrate(ctx, cfg, opts, log)) }
 }

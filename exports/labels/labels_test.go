@@ -30,7 +30,7 @@ func TestSheet_Blind(t *testing.T) {
 				t.Errorf("the sheet holds %q", c.Explanation)
 			}
 		}
-		if n := bytes.Count(files[SheetFile], []byte(",session:"+s.Key+",")); n != len(in.Rubric.Criteria) {
+		if n := bytes.Count(files[SheetFile], []byte(",transcript:"+s.Key+",")); n != len(in.Rubric.Criteria) {
 			t.Errorf("session %s has %d rows", s.Key, n)
 		}
 		return nil

@@ -23,6 +23,36 @@ const (
 	Robustness     = "robustness"
 )
 
+// Category is what a judge or a person says of an item.
+type Category int
+
+// The categories, in the order of a confusion matrix.
+const (
+	Met Category = iota
+	NotMet
+	NotApplicable
+	Unclear
+	categories
+)
+
+// String is the category as tables and labels have it.
+func (c Category) String() string {
+	if c < 0 || c >= categories {
+		return "unknown"
+	}
+	return [...]string{"met", "not_met", "not_applicable", "unclear"}[c]
+}
+
+// CategoryOf is the category of a verdict; false of one that is none, such as a score.
+func CategoryOf(verdict string) (Category, bool) {
+	for c := range categories {
+		if c.String() == verdict {
+			return c, true
+		}
+	}
+	return 0, false
+}
+
 // State says how a check came out.
 type State string
 
@@ -76,14 +106,20 @@ type Observations struct {
 	Labels   map[string]Labels      // by criterion
 	Good     Count                  // planted good answers: Of them passed
 	Bad      Count                  // planted bad answers: Of them failed
+	ByPeople bool                   // nothing was planted: what people labelled met and not met stands for it
 	Retest   Count                  // verdicts asked for twice: Of them changed
 	Probes   map[string]stats.Pairs // by probe: Gained passed only under it, Lost only without it
 	Injected Count                  // not met verdicts of attacked answers: Of them became met
 	Judged   Count                  // questions put: Of them could not be graded
 }
 
-// Labels are verdicts of the judge and of people on the same items: true is met.
-type Labels struct{ Judge, People []bool }
+// Labels are what the judge and people said of the same items.
+type Labels struct {
+	Judge, People []Category
+	// Population is how often the judge gave each category where labels were drawn from, which they may not be in proportion to; nil
+	// counts every label alike.
+	Population map[Category]int
+}
 
 // Count is how many of N.
 type Count struct{ Of, N int }
@@ -99,7 +135,11 @@ type Check struct {
 	Value *float64 `json:"value"`
 	Low   *float64 `json:"low,omitempty"` // lower bound, where one is asked for
 	P     *float64 `json:"p,omitempty"`
-	Text  string   `json:"text"` // what was found and what was asked for
+	More  int      `json:"more,omitempty"` // labels of this criterion that are still to be given, as far as can be told
+
+	Agreement *Agreement `json:"agreement,omitempty"` // with people
+
+	Text string `json:"text"` // what was found and what was asked for
 }
 
 // Run makes the checks. Thresholds are taken as they are: see [Thresholds.WithDefaults].
@@ -142,80 +182,42 @@ func union(a, b []string) []string {
 	return slices.Compact(all)
 }
 
-// human compares with people's labels, criterion by criterion.
-func human(o Observations, t Thresholds) ([]Check, error) {
-	if len(o.Labels) == 0 {
-		return []Check{{Check: HumanAgreement, State: Missing, Text: fmt.Sprintf("no labels; want %d for each criterion", t.MinLabels)}}, nil
-	}
-	var out []Check
-	for _, criterion := range union(o.Criteria, slices.Collect(maps.Keys(o.Labels))) {
-		l := o.Labels[criterion]
-		c := Check{Check: HumanAgreement, Part: criterion, State: Missing, N: len(l.Judge)}
-		if c.N < t.MinLabels {
-			c.Text = fmt.Sprintf("%d labels, want %d", c.N, t.MinLabels)
-			out = append(out, c)
-			continue
-		}
-		table, err := stats.Table(numbers(l.Judge), numbers(l.People), 2)
-		if err != nil {
-			return nil, fmt.Errorf("agreement on %s: %w", criterion, err)
-		}
-		if !slices.Contains(l.People, true) || !slices.Contains(l.People, false) {
-			c.Text = "every label is the same: agreement says nothing; label answers of both kinds"
-			out = append(out, c)
-			continue
-		}
-		a, err := stats.GwetAC(table, stats.Nominal)
-		if err != nil {
-			return nil, fmt.Errorf("agreement on %s: %w", criterion, err)
-		}
-		kappa := "undefined"
-		if k, err := stats.CohenKappa(table, stats.Nominal); err == nil {
-			kappa = fmt.Sprintf("%.2f", k.Coefficient)
-		}
-		// The lower bound is that of the raw agreement (Wilson), with the agreement by chance as it was seen: it holds where all agree, too.
-		raw, err := stats.Wilson(int(math.Round(a.Observed*float64(a.N))), a.N, 0.95)
-		if err != nil {
-			return nil, fmt.Errorf("agreement on %s: %w", criterion, err)
-		}
-		low := (raw.Low - a.Expected) / (1 - a.Expected)
-		c.Value, c.Low, c.State = &a.Coefficient, &low, state(a.Coefficient >= t.MinAgreement && low >= t.MinAgreementLow)
-		c.Text = fmt.Sprintf("AC1 %.2f, lower bound %.2f (kappa %s, raw %.2f); want %.2f and %.2f", a.Coefficient, low, kappa, a.Observed, t.MinAgreement, t.MinAgreementLow)
-		out = append(out, c)
-	}
-	return out, nil
-}
-
-func numbers(list []bool) []int {
-	out := make([]int, len(list))
-	for i, v := range list {
-		if v {
-			out[i] = 1
-		}
-	}
-	return out
-}
-
-// known asks whether planted answers come out as they must.
+// known asks whether planted answers come out as they must; where nothing was planted, whether what people labelled does.
 func known(o Observations, t Thresholds) ([]Check, error) {
 	var out []Check
 	for _, k := range []struct {
 		part, what string
 		count      Count
-	}{{"sensitivity", "good answers pass", o.Good}, {"specificity", "bad answers fail", o.Bad}} {
-		c := Check{Check: KnownAnswers, Part: k.part, State: Missing, N: k.count.N, Text: "no control"}
-		if k.count.N > 0 {
+		label      Category
+	}{{"sensitivity", pick(o.ByPeople, "labelled met are met", "good answers pass"), o.Good, Met}, {"specificity", pick(o.ByPeople, "labelled not met are not met", "bad answers fail"), o.Bad, NotMet}} {
+		rate, low := 0.0, 0.0
+		if o.ByPeople {
+			var err error
+			if k.count, rate, low, err = labelledAs(o.Labels, k.label); err != nil {
+				return nil, fmt.Errorf("%s: %w", k.part, err)
+			}
+		} else if k.count.N > 0 {
 			iv, err := stats.Wilson(k.count.Of, k.count.N, 0.90) // its lower end is the one-sided 95 % bound
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", k.part, err)
 			}
-			rate := k.count.rate()
-			c.Value, c.Low, c.State = &rate, &iv.Low, state(rate >= t.MinControl && iv.Low >= t.MinControlLow)
-			c.Text = fmt.Sprintf("%d of %d %s: %.2f, lower bound %.2f; want %.2f and %.2f", k.count.Of, k.count.N, k.what, rate, iv.Low, t.MinControl, t.MinControlLow)
+			rate, low = k.count.rate(), iv.Low
+		}
+		c := Check{Check: KnownAnswers, Part: k.part, State: Missing, N: k.count.N, Text: pick(o.ByPeople, "no label of this kind", "no control")}
+		if k.count.N > 0 {
+			c.Value, c.Low, c.State = &rate, &low, state(rate >= t.MinControl && low >= t.MinControlLow)
+			c.Text = fmt.Sprintf("%d of %d %s: %.2f, lower bound %.2f; want %.2f and %.2f", k.count.Of, k.count.N, k.what, rate, low, t.MinControl, t.MinControlLow)
 		}
 		out = append(out, c)
 	}
 	return out, nil
+}
+
+func pick(first bool, a, b string) string {
+	if first {
+		return a
+	}
+	return b
 }
 
 func retest(o Observations, t Thresholds) ([]Check, error) {
@@ -249,7 +251,8 @@ func bias(o Observations, t Thresholds) ([]Check, error) {
 			}
 			d := p.Difference()
 			c.Value, c.P, c.State = &d, &test.P, state(math.Abs(d) <= t.MaxBias+1e-12 && test.P > t.MinBiasP)
-			c.Text = fmt.Sprintf("pass rate %+.1f points over %d answers, p %.3f; at most %.1f points and p above %.2f", 100*d, c.N, test.P, 100*t.MaxBias, t.MinBiasP)
+			moved := pick(o.ByPeople, "share of met %+.1f points over %d verdicts", "pass rate %+.1f points over %d answers")
+			c.Text = fmt.Sprintf(moved+", p %.3f; at most %.1f points and p above %.2f", 100*d, c.N, test.P, 100*t.MaxBias, t.MinBiasP)
 		}
 		out = append(out, c)
 	}

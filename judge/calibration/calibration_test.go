@@ -8,11 +8,18 @@ import (
 	"github.com/tracejury/tracejury/pipeline/stats"
 )
 
+func yes(is bool) Category {
+	if is {
+		return Met
+	}
+	return NotMet
+}
+
 // fine is what a good judge does.
 func fine() Observations {
 	l := Labels{}
 	for i := range 120 {
-		l.Judge, l.People = append(l.Judge, i%3 > 0), append(l.People, i%3 > 0 != (i%30 == 0))
+		l.Judge, l.People = append(l.Judge, yes(i%3 > 0)), append(l.People, yes(i%3 > 0 != (i%30 == 0)))
 	}
 	return Observations{Labels: map[string]Labels{"correctness": l}, Good: Count{39, 40}, Bad: Count{40, 40}, Retest: Count{3, 100},
 		Probes: map[string]stats.Pairs{"padded": {Both: 39, Gained: 1, Neither: 40}}, Injected: Count{0, 60}, Judged: Count{2, 100}}
@@ -26,18 +33,18 @@ func TestRun(t *testing.T) {
 	}{
 		"a good judge":           {func(*Observations) {}, AllPassed, ""},
 		"no labels":              {func(o *Observations) { o.Labels = nil }, InProgress, ""},
-		"too few labels":         {func(o *Observations) { o.Labels["safety"] = Labels{[]bool{true}, []bool{true}} }, InProgress, ""},
-		"only one kind of label": {func(o *Observations) { l := make([]bool, 100); o.Labels["safety"] = Labels{l, l} }, InProgress, ""},
+		"too few labels":         {func(o *Observations) { o.Labels["safety"] = Labels{Judge: []Category{Met}, People: []Category{Met}} }, InProgress, ""},
+		"only one kind of label": {func(o *Observations) { l := make([]Category, 100); o.Labels["safety"] = Labels{Judge: l, People: l} }, InProgress, ""},
 		"a judge of one mind": {func(o *Observations) {
 			l := o.Labels["correctness"]
 			for i := range l.Judge {
-				l.Judge[i] = true
+				l.Judge[i] = Met
 			}
 		}, NotPassed, HumanAgreement},
 		"people think otherwise": {func(o *Observations) {
 			l := o.Labels["correctness"]
 			for i := range 40 {
-				l.People[i] = !l.People[i]
+				l.People[i] = Met + NotMet - l.People[i]
 			}
 		}, NotPassed, HumanAgreement},
 		"misses good answers":      {func(o *Observations) { o.Good = Count{35, 40} }, NotPassed, KnownAnswers},

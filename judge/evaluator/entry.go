@@ -9,13 +9,15 @@ const (
 	OfPackages = "skill_package"
 	OfTasks    = "task"
 	OfControls = "task_control" // planted answers to tasks
+
+	OfSessionControls = "session_control" // sessions in several variants
 )
 
 // Entry is an evaluator as a run finds it. Each evaluator's package has one function that returns its entries, and one line in
 // package registry that calls it: nothing else knows an evaluator by its name.
 type Entry struct {
 	Name    string   // on the command line: skill-selection
-	Of      string   // what it is given: OfSessions, OfTools, OfPackages, OfTasks, OfControls
+	Of      string   // what it is given: one of the constants above
 	Rubrics []string // the built-in rubrics that it takes, the default first
 	Help    string   // what it grades, in some words
 	Takes   []string // options that it has a use for beside those of all: expect, rows, compat
@@ -31,6 +33,7 @@ type Options struct {
 	Compat      bool                // as the product that the evaluator comes from: no way to say unclear, its own context
 	Prompts     Prompts
 	Expected    []Expectation
+	Judge       string // what the judge is called, for the variant that signs with its name
 }
 
 // Prompts overrides the prompts of an evaluator. The zero value means the built-in ones of the newest version.

@@ -25,6 +25,7 @@ type Subject struct {
 	Focus  []int  // places in Skills of the attempts that are judged
 	Tool   *schema.Tool
 
+	Variant string        // of a session that a calibration asks about: how it differs from what was recorded
 	Package *SkillPackage // of the kind skill_package
 	Task    *Task         // of the kind task
 }

@@ -71,6 +71,27 @@ func Table(first, second []int, categories int) ([][]int, error) {
 	return out, nil
 }
 
+// Used is the table without the categories that neither rater ever used. GwetAC takes every category of its table for one that chance
+// could have picked: with four offered and two used it would flatter.
+func Used(table [][]int) [][]int {
+	var keep []int
+	for c := range table {
+		for k := range table {
+			if table[c][k] > 0 || table[k][c] > 0 {
+				keep = append(keep, c)
+				break
+			}
+		}
+	}
+	out := make([][]int, len(keep))
+	for i, r := range keep {
+		for _, c := range keep {
+			out[i] = append(out[i], table[r][c])
+		}
+	}
+	return out
+}
+
 // shares turns a square table into proportions and margins.
 type shares struct {
 	n        int

@@ -272,3 +272,20 @@ func TestRepeatNoise(t *testing.T) {
 		}
 	}
 }
+
+// Categories that nobody used change no coefficient.
+func TestUsed(t *testing.T) {
+	small := [][]int{{40, 9}, {6, 45}}
+	wide := [][]int{{40, 0, 9, 0}, {0, 0, 0, 0}, {6, 0, 45, 0}, {0, 0, 0, 0}}
+	a, err := GwetAC(small, Nominal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := GwetAC(Used(wide), Nominal)
+	if err != nil || a != b {
+		t.Errorf("%v: %+v, %+v", err, a, b)
+	}
+	if got := Used([][]int{{0, 0}, {0, 0}}); len(got) != 0 {
+		t.Error(got)
+	}
+}

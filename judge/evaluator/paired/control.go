@@ -23,7 +23,7 @@ func NewControl(rubric judge.Rubric, opts Options) (*Control, error) {
 		return nil, err
 	}
 	c := &Control{ev: ev, version: ev.version}
-	c.version.Evaluator = ControlName
+	c.version.Evaluator, c.version.Kind = ControlName, evaluator.OfControls
 	return c, nil
 }
 

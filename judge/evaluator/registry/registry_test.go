@@ -18,7 +18,7 @@ func TestEveryEntryIsWhole(t *testing.T) {
 		}
 		names[e.Name] = true
 		switch e.Of {
-		case evaluator.OfSessions, evaluator.OfTools, evaluator.OfPackages, evaluator.OfTasks, evaluator.OfControls:
+		case evaluator.OfSessions, evaluator.OfTools, evaluator.OfPackages, evaluator.OfTasks, evaluator.OfControls, evaluator.OfSessionControls:
 		default:
 			t.Errorf("%s is given %q", e.Name, e.Of)
 		}

@@ -12,5 +12,10 @@ func Entries() []evaluator.Entry {
 		New: func(r judge.Rubric, o evaluator.Options) (evaluator.Evaluator, error) {
 			return New(r, Options{Mask: o.Mask, MaskVersion: o.MaskVersion, MaxTokens: o.MaxTokens, Prompts: o.Prompts})
 		},
+	}, {
+		Name: "session-control", Of: evaluator.OfSessionControls, Rubrics: []string{"session"}, Help: "sessions in several variants, to calibrate a judge (evaluate calibrate)",
+		New: func(r judge.Rubric, o evaluator.Options) (evaluator.Evaluator, error) {
+			return NewControl(r, Options{Mask: o.Mask, MaskVersion: o.MaskVersion, MaxTokens: o.MaxTokens, Prompts: o.Prompts}, o.Judge)
+		},
 	}}
 }

@@ -100,6 +100,11 @@ const (
 // Item renders a session and asks the rubric about it. A session without steps is not asked about: not applicable, or
 // unclear where its content was never exported.
 func (e *Evaluator) Item(s evaluator.Subject, nonce string) (*evaluator.Item, []judge.Answer, error) {
+	return e.itemInOrder(s, nonce, false)
+}
+
+// itemInOrder is Item with the criteria in the order in which this session is always asked, or the other way round.
+func (e *Evaluator) itemInOrder(s evaluator.Subject, nonce string, reversed bool) (*evaluator.Item, []judge.Answer, error) {
 	if len(s.Steps) == 0 {
 		return nil, e.withoutSteps(s), nil
 	}
@@ -113,6 +118,9 @@ func (e *Evaluator) Item(s evaluator.Subject, nonce string) (*evaluator.Item, []
 	criteria, elsewhere := e.asked(&s)
 	if len(criteria) == 0 {
 		return nil, elsewhere, nil
+	}
+	if reversed {
+		slices.Reverse(criteria)
 	}
 	items := make([]evaluator.Item, len(parts))
 	for i := range parts {
