@@ -84,7 +84,7 @@ func (e *evaluateRun) forecastBatch(s *seat, questions int, cost int64) int64 {
 
 // batchName names the jobs of a seat in this run, apart from those of other data roots.
 func (j *judging) batchName(s *seat) string {
-	return j.run.runID + "-" + hashJSON([]string{j.run.root.Store.URI(), s.identity.Model})[:12]
+	return j.run.runID + "-" + rootHash(j.run.root.Store) + "-" + hashJSON(s.identity.Model)[:12]
 }
 
 // open yields the requests of a seat that have no answer yet.

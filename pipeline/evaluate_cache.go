@@ -69,7 +69,10 @@ func liesBelow(uri, root string) bool {
 	return strings.HasPrefix(plain(uri), plain(root))
 }
 
-func cacheKey(key string) string { return "replies/" + key[:min(2, len(key))] + "/" + key + ".json" }
+// cachePrefix is where replies lie in a cache.
+const cachePrefix = "replies/"
+
+func cacheKey(key string) string { return cachePrefix + key[:min(2, len(key))] + "/" + key + ".json" }
 
 // get is the reply to a key; false where there is none, or none that can be trusted.
 func (c *sharedCache) get(ctx context.Context, key string) (cachedReply, bool) {

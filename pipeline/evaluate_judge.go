@@ -64,9 +64,14 @@ func (e *evaluateRun) lockLost(ctx context.Context) error {
 	return nil
 }
 
+// ledgerDir is where the logs of the runs of a data root lie on this machine.
+func ledgerDir(cfg *Config, st store.Store) string {
+	return filepath.Join(cfg.StateDir, "ledger", rootHash(st))
+}
+
 // openLedger opens the run's log and takes over what another machine sealed of it.
 func (e *evaluateRun) openLedger(ctx context.Context) (*ledger.Ledger, error) {
-	led, err := ledger.Open(filepath.Join(e.cfg.StateDir, "ledger", hashJSON(e.root.Store.URI())[:12]), e.runID)
+	led, err := ledger.Open(ledgerDir(e.cfg, e.root.Store), e.runID)
 	if errors.Is(err, ledger.ErrLocked) {
 		return nil, &ExitError{Code: ExitLocked, Err: fmt.Errorf("run %s is being judged by another process: %w", e.runID, err), Hint: "wait for it to end"}
 	}

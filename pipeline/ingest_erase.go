@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tracejury/tracejury/judge/ledger"
 	"github.com/tracejury/tracejury/pipeline/session"
 	"github.com/tracejury/tracejury/pipeline/store"
 	"github.com/tracejury/tracejury/pipeline/table"
@@ -200,6 +201,9 @@ func (r *ingestRun) eraseDay(ctx context.Context, dt string, bucket int, key str
 func (r *ingestRun) eraseRuns(ctx context.Context, key string) error {
 	about := func(subject, sessionKey string) bool { return sessionKey == key || strings.HasPrefix(subject, key) }
 	touched, err := r.runsAbout(ctx, about)
+	if err == nil {
+		err = r.eraseOutside(ctx, about, touched)
+	}
 	if err != nil {
 		return err
 	}
@@ -216,7 +220,7 @@ func (r *ingestRun) eraseRuns(ctx context.Context, key string) error {
 			}
 		}
 	}
-	if err := r.eraseMaterials(ctx, touched); err != nil {
+	if err := errors.Join(r.eraseWork(ctx, about), r.eraseMaterials(ctx, touched)); err != nil {
 		return err
 	}
 	for _, run := range slices.Sorted(maps.Keys(touched)) {
@@ -228,6 +232,13 @@ func (r *ingestRun) eraseRuns(ctx context.Context, key string) error {
 		if err == nil {
 			err = mergeRows(ctx, r, schema.Grades, schema.Grades.RunKey(id), nil, func(g schema.Grade) bool { return !about(g.Subject, g.SessionKey) })
 		}
+		if err == nil { // what a call cost stays
+			err = rewrite(ctx, r, schema.Calls, schema.Calls.RunKey(id), func(c *schema.Call) {
+				if about(c.Subject, "") {
+					c.Subject = ""
+				}
+			})
+		}
 		if err != nil {
 			return err
 		}
@@ -238,7 +249,14 @@ func (r *ingestRun) eraseRuns(ctx context.Context, key string) error {
 // runsAbout are the runs, as run=ID, that hold a row about a session.
 func (r *ingestRun) runsAbout(ctx context.Context, about func(subject, sessionKey string) bool) (map[string]bool, error) {
 	touched := map[string]bool{}
-	for _, name := range []string{schema.Explanations.Name, schema.Verdicts.Name, schema.Grades.Name} {
+	// A run that was killed has no tables, but a log of what it was told.
+	err := r.segments(ctx, func(run string, records []ledger.Record) {
+		touched[run] = touched[run] || slices.ContainsFunc(records, func(rec ledger.Record) bool { return about(rec.Subject, "") })
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range []string{schema.Explanations.Name, schema.Verdicts.Name, schema.Grades.Name, schema.Calls.Name} {
 		for k, err := range r.root.keys(ctx, name+"/") {
 			if err != nil {
 				return nil, fmt.Errorf("list %s: %w", name, err)
@@ -256,6 +274,32 @@ func (r *ingestRun) runsAbout(ctx context.Context, about func(subject, sessionKe
 	}
 	maps.DeleteFunc(touched, func(_ string, is bool) bool { return !is })
 	return touched, nil
+}
+
+// eraseWork deletes transcripts that wait for a judge, of runs that were killed or go on now.
+func (r *ingestRun) eraseWork(ctx context.Context, about func(subject, sessionKey string) bool) error {
+	for k, err := range r.root.keys(ctx, "_work/") {
+		if err != nil {
+			return fmt.Errorf("list _work: %w", err)
+		}
+		if path.Ext(k) != ".json" {
+			continue
+		}
+		data, _, err := r.root.Store.Get(ctx, k, "")
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		var item struct {
+			Subject string `json:"subject"`
+		}
+		if err == nil && (json.Unmarshal(data, &item) != nil || about(item.Subject, "")) {
+			err = r.delete(ctx, k)
+		}
+		if err != nil {
+			return fmt.Errorf("erase from _work: %w", err)
+		}
+	}
+	return nil
 }
 
 // aboutRow is what a row of explanations, verdicts or grades is about.

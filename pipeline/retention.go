@@ -89,7 +89,7 @@ func (r *ingestRun) applyRetention(ctx context.Context, c *Commit) error {
 	}
 	return errors.Join(r.expireExplanations(ctx), r.expireAnswers(ctx),
 		r.expireRuns(ctx, "_ledger", r.expired), // replies hold the judge's own words
-		r.expireWork(ctx))
+		r.expireWork(ctx), r.expireOutside(ctx))
 }
 
 // expireBucket deletes the content of one bucket of a day. The spans go last, and only when all else is gone: they are what the next

@@ -106,7 +106,7 @@ func (l *Ledger) KeepSealing(ctx context.Context, put func(ctx context.Context, 
 func (l *Ledger) Load(segments [][]byte) (int, error) {
 	var all []Record
 	for i, s := range segments {
-		records, err := decode(bytes.NewReader(s))
+		records, err := Decode(bytes.NewReader(s))
 		if err != nil {
 			return 0, fmt.Errorf("load segment %d into ledger %s: %w", i, l.runID, err)
 		}

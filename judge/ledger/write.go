@@ -82,14 +82,15 @@ func (l *Ledger) All() ([]Record, error) {
 	if closed {
 		return nil, fmt.Errorf("read ledger %s: %w", l.runID, os.ErrClosed)
 	}
-	out, err := decode(io.NewSectionReader(l.file, 0, size))
+	out, err := Decode(io.NewSectionReader(l.file, 0, size))
 	if err != nil {
 		return nil, fmt.Errorf("read ledger %s: %w", l.runID, err)
 	}
 	return out, nil
 }
 
-func decode(r io.Reader) ([]Record, error) {
+// Decode is every record of a ledger or of a sealed segment, or of what is whole of it.
+func Decode(r io.Reader) ([]Record, error) {
 	var out []Record
 	_, err := frames(r, func(at int64, kind byte, payload []byte) error {
 		if kind != kindRecord {
@@ -134,7 +135,7 @@ func ReadFile(name string) ([]Record, error) {
 		return nil, fmt.Errorf("read ledger: %w", err)
 	}
 	defer f.Close()
-	out, err := decode(f)
+	out, err := Decode(f)
 	if err != nil {
 		return nil, fmt.Errorf("read ledger %s: %w", name, err)
 	}
