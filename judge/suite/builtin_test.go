@@ -31,6 +31,12 @@ func TestBuiltinSuitesAreWhole(t *testing.T) {
 				t.Errorf("%s: %d items, %d texts", task.ID, n, len(task.ItemTexts()))
 			}
 		}
+		text, count := strings.Join(strings.Fields(s.Description), " "), map[int]string{5: "five", 6: "six", 8: "eight", 9: "nine"}
+		for kind, noun := range map[string]string{KindTrap: " traps", KindApprove: " ", KindNotEnoughEvidence: " questions"} {
+			if !strings.Contains(text, count[kinds[kind]]+noun) {
+				t.Errorf("%s: its description counts other kinds than %v", name, kinds)
+			}
+		}
 		if s.Name != name || s.Sealed || len(kinds) != 3 || len(s.Tasks) < 20 {
 			t.Errorf("%s: named %s, sealed %t, %v", name, s.Name, s.Sealed, kinds)
 		}
