@@ -139,6 +139,12 @@ func (j *job) arn() string {
 
 func (s *Server) getJob(w http.ResponseWriter, r *http.Request) {
 	id := unescape(r.PathValue("id"))
+	if s.opts.Look != nil {
+		if status := s.opts.Look(id); status > 0 {
+			fail(w, status, map[bool]string{true: "ResourceNotFoundException", false: "InternalServerException"}[status == http.StatusNotFound], "scripted", "")
+			return
+		}
+	}
 	s.mu.Lock()
 	j := s.jobs[id[strings.LastIndexByte(id, '/')+1:]]
 	var looks int

@@ -83,6 +83,8 @@ type Options struct {
 	// RefuseModes are modes of structured output that the model does not take.
 	RefuseModes []string
 	Looks       int // at a batch job until it is done; 0 means 2
+	// Look, asked at every look at a batch job, returns the status of a failure, or 0.
+	Look func(id string) int
 	// NewLimit refuses max_tokens in chat completions: newer models want max_completion_tokens.
 	NewLimit bool
 }

@@ -326,16 +326,30 @@ func orderError(err error) error {
 	return ce
 }
 
+// maxBlindLooks is how many looks at a job may fail in a row.
+const maxBlindLooks = 30
+
 // wait returns when the job has ended. A job that failed as a whole is no error: what it did not answer is asked online.
 func (b *batch) wait(ctx context.Context, arn string) error {
 	var last types.ModelInvocationJobStatus
-	for {
+	for failed := 0; ; {
 		out, err := b.jobs.GetModelInvocationJob(ctx, &control.GetModelInvocationJobInput{JobIdentifier: aws.String(arn)})
-		if err != nil {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
+		_, gone := errors.AsType[*types.ResourceNotFoundException](err)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case gone:
+			b.opts.Log.Warn("the batch job is no longer there; what it did not write is asked online", "job", arn)
+			return nil
+		case err != nil: // hours of waiting outlive a service that is away for minutes
+			ce := bedrockError(err)
+			if failed++; !ce.Class.Retryable() || failed > maxBlindLooks {
+				return ce
 			}
-			return bedrockError(err)
+			b.opts.Log.Warn("a look at the batch job failed", "job", arn, "err", err)
+			out = &control.GetModelInvocationJobOutput{Status: last}
+		default:
+			failed = 0
 		}
 		if out.Status != last {
 			last = out.Status

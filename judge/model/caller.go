@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -119,10 +120,13 @@ func (c *Caller) Do(ctx context.Context, req *judge.Request, onAttempt func(Atte
 // made. Where it says no, nothing is sent and the error is [ErrNotAllowed]. may, which may be nil, is called once for each call
 // that is made.
 func (c *Caller) Ask(ctx context.Context, req *judge.Request, may func() bool, onAttempt func(Attempt)) (judge.Reply, error) {
-	deadline := c.opts.Clock.Now().Add(c.opts.Deadline)
+	var deadline time.Time
 	for n := 1; ; n++ {
 		if err := c.acquire(ctx, req); err != nil {
 			return judge.Reply{}, err
+		}
+		if n == 1 { // waiting in line for the first attempt is no fault of the service
+			deadline = c.opts.Clock.Now().Add(c.opts.Deadline)
 		}
 		if may != nil && !may() {
 			c.free()
@@ -185,7 +189,7 @@ func (c *Caller) settle(req *judge.Request, a Attempt, now time.Time) {
 			spent += int(*n)
 		}
 	}
-	if more := spent - estimate(req); more > 0 {
+	for more := spent - estimate(req); more > 0; more -= c.tokens.Burst() {
 		c.tokens.ReserveN(now, min(more, c.tokens.Burst())) // a debt that the next calls wait for
 	}
 }
@@ -202,10 +206,12 @@ func (c *Caller) again(a Attempt, n int) (time.Duration, bool) {
 	}
 	if a.Class != judge.ClassThrottled {
 		c.mu.Lock()
-		c.budget--
-		spent := c.budget < 0
+		left := c.budget >= 1
+		if left { // what is not retried costs nothing, so that the budget is there again soon after an outage
+			c.budget--
+		}
 		c.mu.Unlock()
-		if spent {
+		if !left {
 			return 0, false
 		}
 	}
@@ -259,10 +265,15 @@ func (c *Caller) take(ctx context.Context, l *rate.Limiter, n int) error {
 		return nil
 	}
 	now := c.opts.Clock.Now()
-	r := l.ReserveN(now, min(n, l.Burst()))
-	if d := r.DelayFrom(now); d > 0 {
+	var held []*rate.Reservation
+	for ; n > 0; n -= l.Burst() { // a request larger than the burst takes several
+		held = append(held, l.ReserveN(now, min(n, l.Burst())))
+	}
+	if d := held[len(held)-1].DelayFrom(now); d > 0 {
 		if err := c.opts.Clock.Sleep(ctx, d); err != nil {
-			r.CancelAt(c.opts.Clock.Now())
+			for _, r := range slices.Backward(held) {
+				r.CancelAt(c.opts.Clock.Now())
+			}
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -102,6 +103,23 @@ func TestCaller_GivesUp(t *testing.T) {
 		}
 		if n != 110 {
 			t.Errorf("%d attempts for 100 requests with a budget of 10 retries", n)
+		}
+		// Once it is up again, a few answers later, a failure is retried.
+		calls := 0
+		c = model.NewCaller(scripted(func(context.Context, *judge.Request) (judge.Reply, error) {
+			if calls++; calls <= 110 || calls == 120 {
+				return judge.Reply{}, fails(judge.ClassTransient)
+			}
+			return judge.Reply{Text: "ok"}, nil
+		}), model.CallerOptions{RetryBudget: 10})
+		failed := 0
+		for range 120 {
+			if _, err := c.Do(t.Context(), &judge.Request{}, nil); err != nil {
+				failed++
+			}
+		}
+		if failed != 100 {
+			t.Errorf("%d requests failed, want the 100 of the outage", failed)
 		}
 	})
 }
@@ -371,5 +389,56 @@ func TestCaller_Ceilings(t *testing.T) {
 				t.Errorf("%s: 60 calls at one a second took %v", name, d)
 			}
 		}
+	})
+}
+
+// Requests that are larger than what may be sent at once keep the ceiling all the same.
+func TestCaller_TokenCeilingOfLargeRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const perMinute, each, n = 60_000, 20_000, 12
+		tokens := int64(each)
+		c := model.NewCaller(scripted(func(context.Context, *judge.Request) (judge.Reply, error) {
+			return judge.Reply{Text: "ok", Usage: judge.Usage{InputTokens: &tokens}}, nil
+		}), model.CallerOptions{TokensPerMinute: perMinute, Concurrency: 4})
+		begin := time.Now()
+		var wg sync.WaitGroup
+		for i := range n {
+			size := 3 * (each - 500)
+			if i%2 == 0 {
+				size = 3 // the estimate is far too low: it is charged afterwards
+			}
+			wg.Go(func() {
+				if _, err := c.Do(t.Context(), &judge.Request{User: strings.Repeat("x", size)}, nil); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		// All but what the first calls are given in advance.
+		if d, least := time.Since(begin), time.Duration((n-3)*each)*time.Minute/perMinute; d < least {
+			t.Errorf("%d tokens at %d a minute took %v, want %v at least", n*each, perMinute, d, least)
+		}
+	})
+}
+
+// Time in line is not held against a request: a failure of its first attempt is retried.
+func TestCaller_DeadlineBeginsWithTheFirstAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls atomic.Int32
+		c := model.NewCaller(scripted(func(context.Context, *judge.Request) (judge.Reply, error) {
+			if calls.Add(1) == 6 {
+				return judge.Reply{}, fails(judge.ClassThrottled)
+			}
+			return judge.Reply{Text: "ok"}, nil
+		}), model.CallerOptions{RequestsPerMinute: 1, Deadline: 2 * time.Minute, Concurrency: 8})
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				if _, err := c.Do(t.Context(), &judge.Request{}, nil); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -245,5 +246,40 @@ func TestBatch(t *testing.T) {
 	}
 	if _, err := model.Open(t.Context(), "bedrock-batch:"+nova, opts); err == nil {
 		t.Error("a model without native schema was opened for batch jobs")
+	}
+}
+
+// A service that is away for some looks at a job ends nothing, and a job that somebody deleted is asked online.
+func TestBatch_LooksThatFail(t *testing.T) {
+	for name, c := range map[string]struct {
+		look     func(n int64) int
+		answered int
+		wrong    judge.Class
+	}{
+		"away for a while": {func(n int64) int { return map[bool]int{true: 503}[n > 1 && n < 40] }, 12, ""},
+		"away for good":    {func(int64) int { return 503 }, 0, judge.ClassTransient},
+		"deleted":          {func(int64) int { return 404 }, 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var looks atomic.Int64
+			store := &judgetest.Memory{NoObject: model.ErrNoObject}
+			s := server(t, judgetest.Options{Objects: store, Look: func(string) int { return c.look(looks.Add(1)) }})
+			t.Setenv("AWS_ENDPOINT_URL_BEDROCK", s.URL)
+			t.Setenv("AWS_MAX_ATTEMPTS", "1")
+			opts := model.Options{Batch: model.BatchOptions{RoleARN: "arn:aws:iam::123456789012:role/b", MinRecords: 10, Poll: time.Millisecond, Objects: store}}
+			bedrockAt(t, s.URL, haiku, opts) // sets the environment
+			j, err := model.Open(t.Context(), "bedrock-batch:"+haiku, opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, ok := j.(model.Batcher)
+			if !ok {
+				t.Fatal("no batcher")
+			}
+			got, err := b.Prepare(t.Context(), batchRun, each(requests(t, 12)))
+			if (err == nil) != (c.wrong == "") || c.wrong != "" && !isClass(err, c.wrong) || got.Answered != c.answered {
+				t.Errorf("%+v, %v", got, err)
+			}
+		})
 	}
 }
