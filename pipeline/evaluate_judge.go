@@ -113,6 +113,7 @@ func (e *evaluateRun) judgeAll(ctx context.Context, led *ledger.Ledger, question
 	}
 	c := &e.cfg.Evaluate
 	j := &judging{run: e, ledger: led, stop: &stopper{}, early: map[string]bool{}, causes: map[string]string{}}
+	j.settled = sync.NewCond(&j.mu)
 	if err := j.prepare(ctx, questions); err != nil {
 		_, service := errors.AsType[*judge.CallError](err)
 		switch {
@@ -198,7 +199,9 @@ type judging struct {
 	early      map[string]bool   // of them: those that it answered when a batch was prepared
 	batched    int               // of the calls: answered by a batch job
 	causes     map[string]string // class ─► the first error of it
-	spent      int64             // millionths of a dollar, with what is reserved for calls in flight
+	spent      int64             // millionths of a dollar
+	reserved   int64             // what calls in flight may cost at most
+	settled    *sync.Cond        // on mu: a call in flight was settled
 }
 
 // errStop says that a question was not asked because judging stops.
@@ -361,7 +364,7 @@ func (j *judging) reply(ctx context.Context, s *seat, p *part, item *evaluator.I
 	var logErr error
 	var reserved int64
 	may := func() (ok bool) {
-		reserved, ok = j.reserve(s, req)
+		reserved, ok = j.reserve(ctx, s, req)
 		return ok
 	}
 	_, err := s.caller.Ask(ctx, req, may, func(a model.Attempt) {
@@ -424,38 +427,49 @@ func finalFailure(c judge.Class) bool {
 	return false
 }
 
-// estimate is what an attempt is taken to cost until it is known, in millionths of a dollar; 0 where no price is known.
-func estimate(s *seat, req *judge.Request) int64 {
-	in, out := int64(len(req.System)+len(req.User)+len(req.RepairOf)+len(req.RepairError))/charsPerToken, int64(expectedReply)
-	if est := microUSD(s.price, s.priced, judge.Usage{InputTokens: &in, OutputTokens: &out}); est != nil {
-		return *est
+// worst is what an attempt may cost at most, in millionths of a dollar; 0 where no price is known.
+func worst(s *seat, req *judge.Request) int64 {
+	in, out := int64(len(req.System)+len(req.User)+len(req.RepairOf)+len(req.RepairError))/charsPerToken, int64(req.MaxTokens)
+	if most := microUSD(s.price, s.priced, judge.Usage{InputTokens: &in, OutputTokens: &out}); most != nil {
+		return *most
 	}
 	return 0
 }
 
-func (j *judging) withinLocked(s *seat, cost int64) bool {
-	c := &j.run.cfg.Evaluate
-	return (c.BudgetCalls == 0 || j.calls < c.BudgetCalls) && (c.BudgetUSD == 0 || !s.priced || j.spent+cost <= int64(c.BudgetUSD*1e6))
+func (j *judging) callsLeftLocked() bool {
+	n := j.run.cfg.Evaluate.BudgetCalls
+	return n == 0 || j.calls < n
 }
 
-// affordable says whether a call could be made now. Only reserve decides.
+func (j *judging) dollarsLeftLocked(s *seat, cost int64) bool {
+	usd := j.run.cfg.Evaluate.BudgetUSD
+	return usd == 0 || !s.priced || j.spent+cost <= int64(usd*1e6)
+}
+
+// affordable says whether a call could be made once those in flight are settled. Only reserve decides.
 func (j *judging) affordable(s *seat, req *judge.Request) bool {
-	cost := estimate(s, req)
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.withinLocked(s, cost)
+	return j.callsLeftLocked() && j.dollarsLeftLocked(s, worst(s, req))
 }
 
-// reserve counts a call against the budgets right before it is made, each attempt of a request and each repair for itself.
-func (j *judging) reserve(s *seat, req *judge.Request) (int64, bool) {
-	cost := estimate(s, req)
+// reserve counts a call against the budgets right before it is made, each attempt of a request and each repair for itself. What it may cost
+// at most is held until it is known what it cost; where that is too much only because of calls in flight, it waits for them.
+func (j *judging) reserve(ctx context.Context, s *seat, req *judge.Request) (int64, bool) {
+	cost := worst(s, req)
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if !j.withinLocked(s, cost) {
+	for !j.dollarsLeftLocked(s, j.reserved+cost) {
+		if j.reserved == 0 || ctx.Err() != nil || j.stop.stopped() {
+			return 0, false
+		}
+		j.settled.Wait()
+	}
+	if !j.callsLeftLocked() {
 		return 0, false
 	}
 	j.calls++
-	j.spent += cost
+	j.reserved += cost
 	return cost, true
 }
 
@@ -463,11 +477,12 @@ func (j *judging) reserve(s *seat, req *judge.Request) (int64, bool) {
 func (j *judging) settle(s *seat, a model.Attempt, reserved int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.spent -= reserved
+	j.reserved -= reserved
 	if a.Err == nil {
 		s.answered = true
 	}
 	if cost := microUSD(s.price, s.priced, a.Usage); cost != nil {
 		j.spent += *cost
 	}
+	j.settled.Broadcast()
 }
