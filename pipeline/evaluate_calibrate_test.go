@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -58,7 +59,7 @@ func fillSheet(tb testing.TB, path string, disagree int) {
 		tb.Fatal(err)
 	}
 	rows, err := csv.NewReader(f).ReadAll()
-	if err = f.Close(); err != nil {
+	if err = errors.Join(err, f.Close()); err != nil {
 		tb.Fatal(err)
 	}
 	for i, r := range rows[1:] {

@@ -86,7 +86,7 @@ func (s *Server) parseChat(body []byte) (c Call, tool string, err error) {
 	}
 	if s.opts.NewLimit {
 		if q.MaxTokens != 0 {
-			return c, "", errors.New("Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.")
+			return c, "", errors.New("unsupported parameter: 'max_tokens' is not supported with this model, use 'max_completion_tokens' instead")
 		}
 		q.MaxTokens, q.MaxCompletion = q.MaxCompletion, 0
 	}
