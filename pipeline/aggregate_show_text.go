@@ -17,6 +17,7 @@ var whyNotText = map[string]string{
 	"began_while_content_was_off": "it began while content storage was off",
 	"content_missing":             "its harness exported no content, or the content was deleted",
 	"no_prompt_and_no_tool_call":  "it has no user prompt and no tool call",
+	"too_large":                   "it has more records than limits.max_session_bytes, or more than 20,000 steps: its end is not in the tables (is its session id one of many sessions?)",
 }
 
 const (

@@ -96,6 +96,7 @@ type LimitsConfig struct {
 	MaxObjectBytes       int64 `yaml:"max_object_bytes"`
 	MaxDecompressedBytes int64 `yaml:"max_decompressed_bytes"`
 	MaxDocumentBytes     int64 `yaml:"max_document_bytes"` // of one JSON value or protobuf message; 0 is an eighth of --memory
+	MaxSessionBytes      int64 `yaml:"max_session_bytes"`  // of the records that one session is derived from, the first in time
 	MaxDepth             int   `yaml:"max_depth"`
 	MaxAttributeBytes    int   `yaml:"max_attribute_bytes"`
 	MaxSample            int   `yaml:"max_sample"`
@@ -239,6 +240,7 @@ func (c *Config) Complete(now time.Time) error {
 	}
 	def(&c.Limits.MaxObjectBytes, 1<<30)
 	def(&c.Limits.MaxDecompressedBytes, 4<<30)
+	def(&c.Limits.MaxSessionBytes, 128<<20)
 	def(&c.Limits.MaxDepth, 200)
 	def(&c.Limits.MaxAttributeBytes, 4<<20)
 	def(&c.Limits.MaxSample, 50)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tracejury/tracejury/judge"
 	"github.com/tracejury/tracejury/judge/evaluator"
+	"github.com/tracejury/tracejury/pipeline/session"
 	"github.com/tracejury/tracejury/pipeline/stats"
 	"github.com/tracejury/tracejury/pipeline/store"
 	"github.com/tracejury/tracejury/pipeline/table"
@@ -66,6 +67,8 @@ func (e *evaluateRun) whyNot(c *candidate) string {
 		return "content_missing"
 	case s.NTurns == 0 && s.NToolCalls == 0:
 		return "no_prompt_and_no_tool_call"
+	case session.Cut(s):
+		return "too_large"
 	}
 	return ""
 }

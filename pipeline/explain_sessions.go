@@ -64,7 +64,7 @@ func (x *explainer) sessions() {
 	}
 	idents, rows := sessionsOfRows(x.src, x.rows)
 	for _, key := range slices.Sorted(maps.Keys(idents)) {
-		b := session.Build(idents[key], x.src.Tenant, rows[key], session.Options{AsOf: time.Unix(0, x.maker.horizon.until), Prices: x.cfg.Ingest.Prices})
+		b := session.Build(idents[key], x.src.Tenant, rows[key], session.Options{AsOf: time.Unix(0, x.maker.horizon.until), Prices: x.cfg.Ingest.Prices, MaxBytes: x.cfg.Limits.MaxSessionBytes})
 		if b.Session.Harness == "" {
 			continue // records of no convention
 		}
@@ -139,6 +139,17 @@ func (r *ingestRun) noteSkillTools(s *schema.Session) {
 			r.log.Warn("a tool seems to load skills and no load was recognised", "tool", t, "session", s.SessionKey)
 		}
 	}
+}
+
+// noteCut counts a session that lacks its end.
+func (r *ingestRun) noteCut(s *schema.Session) {
+	if !session.Cut(s) {
+		return
+	}
+	r.log.Warn("a session is larger than sessions are derived from: its spans are all kept, it will not be judged", "session", s.SessionKey, "session_id", s.SessionID, "warnings", s.Warnings)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.counts.Cut++
 }
 
 func toolNames(steps []schema.Step) []string {

@@ -47,6 +47,7 @@ type IngestCounts struct {
 	NoIDs       int64            `json:"spans_without_id"`
 	Sessions    int64            `json:"sessions_written"`
 	Moved       int64            `json:"sessions_moved"`
+	Cut         int64            `json:"sessions_cut,omitempty"` // larger than limits.max_session_bytes or 20,000 steps: not judged
 	Expired     int64            `json:"days_expired"`
 	Masked      map[string]int64 `json:"masked"`
 	Shapes      map[string]int64 `json:"documents_by_shape"`

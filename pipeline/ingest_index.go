@@ -77,21 +77,22 @@ type groupings struct {
 	filter    *traceFilter
 	sub       int   // partitions of bySession for each bucket
 	load      int64 // bytes of records that one worker may hold while it reads
+	dir       string
 }
 
 // newGroupings makes shuffles for about total bytes of records within memory.
 func (r *ingestRun) newGroupings(memory, total int64, dir string) *groupings {
-	load := max(memory/16, 1<<16)
+	load := max(memory/16, 1<<14)
 	parts := int(min(max(2*total/load, int64(2*runtime.GOMAXPROCS(0))), 512))
-	g := &groupings{sub: 1, load: load, filter: newTraceFilter(memory / 64)}
+	g := &groupings{sub: 1, load: load, dir: dir, filter: newTraceFilter(memory / 64)}
 	if len(r.tenants()) == 1 { // else the order of partitions is not that of keys
 		for g.sub*r.root.Layout.Buckets < parts && g.sub < 64 {
 			g.sub *= 2
 		}
 	}
 	buckets := r.root.Layout.Buckets
-	g.byTrace = shuffle.New(shuffle.Options{Memory: memory / 4, Load: load, Dir: dir, Partitions: parts})
-	g.bySession = shuffle.New(shuffle.Options{Memory: memory / 4, Load: load, Dir: dir, Partitions: buckets * g.sub, Partition: func(key string) int {
+	g.byTrace = shuffle.New(shuffle.Options{Memory: memory / 4, Load: load, Hold: load, Dir: dir, Partitions: parts})
+	g.bySession = shuffle.New(shuffle.Options{Memory: memory / 4, Load: load, Hold: load, Dir: dir, Partitions: buckets * g.sub, Partition: func(key string) int {
 		return leading(key[max(0, len(key)-32):]) * buckets * g.sub >> 16
 	}})
 	g.byIndex = shuffle.New(shuffle.Options{Memory: memory / 32, Load: load / 4, Dir: dir, Partitions: buckets, Partition: r.indexPartition})
@@ -244,15 +245,8 @@ func (r *ingestRun) assignTraces(ctx context.Context, g *groupings) error {
 	p := Plan[struct{}]{Stage: "ingest/assign"}
 	for i := range g.byTrace.Partitions() {
 		p.Tasks = append(p.Tasks, Task[struct{}]{Name: strconv.Itoa(i), Do: func(ctx context.Context) (struct{}, error) {
-			for group, err := range g.byTrace.Groups(ctx, i) {
-				if err == nil {
-					err = r.assignTrace(group, g)
-				}
-				if err != nil {
-					return struct{}{}, err
-				}
-			}
-			return struct{}{}, nil
+			return struct{}{}, eachGroup(ctx, g.byTrace, i, g.dir, func(group shuffle.Group) error { return r.assignTrace(group, g) },
+				func(key string, log *recordLog) error { return r.assignLarge(tenantOf(key), log, g) })
 		}})
 	}
 	_, err := runLocal(ctx, runtime.GOMAXPROCS(0), p)
@@ -260,46 +254,94 @@ func (r *ingestRun) assignTraces(ctx context.Context, g *groupings) error {
 }
 
 func (r *ingestRun) assignTrace(group shuffle.Group, g *groupings) error {
-	tenant, _, _ := strings.Cut(group.Key, "\x00")
+	t := traceAssignment{tenant: tenantOf(group.Key), rows: make([]*schema.Span, 0, len(group.Records)), own: make([]session.Candidate, 0, len(group.Records))}
 	heads := make([]spilled, len(group.Records))
-	rows := make([]*schema.Span, len(heads))
-	own := make([]session.Candidate, len(heads))
-	tails := make([]cursor, len(heads))
-	news := false
 	for i, rec := range group.Records {
-		heads[i], tails[i] = decodeHead(rec)
-		if tails[i].err != nil {
-			return tails[i].err
+		var tail cursor
+		heads[i], tail = decodeHead(rec)
+		if tail.err != nil {
+			return tail.err
 		}
-		rows[i], own[i] = &heads[i].row, heads[i].own
-		news = news || heads[i].kind == recNew
+		t.add(&heads[i])
 	}
-	var ids []session.Ident
-	if news { // else a row of a session that was read for another trace: nothing is known that was not
-		ids = session.AssignCandidates(tenant, rows, own, r.sessionKeys(tenant))
-	}
+	t.assign(r)
 	for i, rec := range group.Records {
-		was := ""
-		if heads[i].kind == recStored {
-			var err error
-			if _, was, err = tails[i].storedKey(); err != nil {
-				return err
-			}
-		}
-		to := was
-		if news {
-			to = ids[i].Key
-		}
-		if err := g.bySession.Add(sessionID(tenant, to), rec); err != nil {
+		if err := t.pass(i, rec, g); err != nil {
 			return err
-		}
-		if was != "" && was != to {
-			if err := g.bySession.Add(sessionID(tenant, was), appendText([]byte{recMoved}, to)); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
+}
+
+func tenantOf(key string) string {
+	tenant, _, _ := strings.Cut(key, "\x00")
+	return tenant
+}
+
+// assignLarge is assignTrace for a trace whose records do not fit into memory: only what assigning them needs is held.
+func (r *ingestRun) assignLarge(tenant string, log *recordLog, g *groupings) error {
+	t := traceAssignment{tenant: strings.Clone(tenant)}
+	err := log.each(false, func(rec []byte) error {
+		head, tail := decodeHead(rec)
+		for _, s := range head.headStrings() {
+			*s = strings.Clone(*s)
+		}
+		t.add(&head)
+		return tail.err
+	})
+	if err != nil {
+		return err
+	}
+	t.assign(r)
+	i := 0
+	return log.each(false, func(rec []byte) error {
+		i++
+		return t.pass(i-1, rec, g)
+	})
+}
+
+// traceAssignment gives the records of one trace their sessions.
+type traceAssignment struct {
+	tenant string
+	rows   []*schema.Span
+	own    []session.Candidate
+	news   bool
+	ids    []session.Ident
+}
+
+// add notes the head of a record.
+func (t *traceAssignment) add(head *spilled) {
+	t.rows, t.own = append(t.rows, &head.row), append(t.own, head.own)
+	t.news = t.news || head.kind == recNew
+}
+
+func (t *traceAssignment) assign(r *ingestRun) {
+	if t.news { // else rows of a session that was read for another trace: nothing is known that was not
+		t.ids = session.AssignCandidates(t.tenant, t.rows, t.own, r.sessionKeys(t.tenant))
+	}
+}
+
+// pass passes the record that was added as the i-th on to its session.
+func (t *traceAssignment) pass(i int, rec []byte, g *groupings) error {
+	head, tail := decodeHead(rec)
+	was := ""
+	if head.kind == recStored {
+		var err error
+		if _, was, err = tail.storedKey(); err != nil {
+			return err
+		}
+	}
+	to := was
+	if t.news {
+		to = t.ids[i].Key
+	}
+	if err := g.bySession.Add(sessionID(t.tenant, to), rec); err != nil {
+		return err
+	}
+	if was == "" || was == to {
+		return nil
+	}
+	return g.bySession.Add(sessionID(t.tenant, was), appendText([]byte{recMoved}, to))
 }
 
 // assignAlone passes on a row without a trace.
@@ -317,34 +359,4 @@ func (r *ingestRun) sessionKeys(tenant string) []string {
 		}
 	}
 	return keys
-}
-
-// identOf finds how the session under key is known, from the rows that belong to it. The attribute that carried the id may
-// differ between records: the one asked first counts.
-func (r *ingestRun) identOf(tenant, key string, rows []spilled) session.Ident {
-	id, extra := session.Ident{Key: key}, r.sessionKeys(tenant)
-	for i := range rows {
-		s := &rows[i]
-		found := session.Ident{Key: key, ID: s.own.ID, Source: s.own.Source, Service: s.row.Service}
-		if s.own.Source == session.SourceTurn && session.Key(tenant, found.Service, found.ID) != key {
-			found.ID = "" // its trace was the session all the same
-		}
-		switch {
-		case found.ID != "":
-		case s.row.TraceID != "":
-			found = session.Ident{Key: key, ID: s.row.TraceID, Source: session.SourceTrace}
-		default:
-			found = session.AssignCandidates(tenant, []*schema.Span{&s.row}, []session.Candidate{s.own}, extra)[0]
-		}
-		if session.Key(tenant, found.Service, found.ID) == key {
-			id = found
-			break
-		}
-	}
-	for i := range rows {
-		if c := rows[i].own; c.ID != "" && c.ID == id.ID && session.Outranks(c.Source, id.Source, extra) {
-			id.Source = c.Source
-		}
-	}
-	return id
 }

@@ -20,13 +20,16 @@ import (
 
 // merger rebuilds the buckets that the new records touch and stages the results on local disk until all are ready. First every
 // session of a bucket is put together and goes to a spool of the day where it will lie, then each of these days is built and
-// merged with what is there. Beyond what spools may keep in memory, one session of a bucket is held at a time.
+// merged with what is there. Beyond what spools may keep in memory, one session of a bucket is held at a time, and of a large one
+// only what is derived from.
 type merger struct {
 	run      *ingestRun
 	g        *groupings
 	dir      string
 	existing map[string]struct{} // keys of stored objects
 	stagers  chan *dayStager     // one for each bucket that may be merged at a time
+
+	large sync.Mutex // held while a session that does not fit into memory is derived
 
 	mu       sync.Mutex
 	staged   []staged
@@ -90,13 +93,10 @@ func (m *merger) bucket(ctx context.Context, b int) (err error) {
 		return err
 	}
 	for i := b * m.g.sub; i < (b+1)*m.g.sub; i++ {
-		for group, err := range m.g.bySession.Groups(ctx, i) {
-			if err == nil {
-				err = bm.session(ctx, group)
-			}
-			if err != nil {
-				return err
-			}
+		err := eachGroup(ctx, m.g.bySession, i, m.dir, func(group shuffle.Group) error { return bm.session(ctx, group) },
+			func(key string, log *recordLog) error { return bm.largeSession(ctx, key, log) })
+		if err != nil {
+			return err
 		}
 	}
 	stager := <-m.stagers
@@ -157,82 +157,114 @@ func (bm *bucketMerge) located(tenant, key string) ([]string, error) {
 	}
 }
 
+// gathered is what the records of one session say beside its rows.
+type gathered struct {
+	tenant, key  string
+	moved, whole []string // sessions that rows have moved to; days of which all rows are here
+	rows         int
+	touched      bool // something is new
+}
+
+// take reads a record. The row aliases rec; ok is false for a record that is none.
+func (g *gathered) take(r *ingestRun, rec []byte) (s spilled, ok bool, err error) {
+	switch rec[0] {
+	case recWhole:
+		c := cursor{b: rec[1:]}
+		g.whole = append(g.whole, strings.Clone(c.text()))
+		return s, false, c.err
+	case recMoved:
+		c := cursor{b: rec[1:]}
+		if to := c.text(); len(g.moved) == 0 || g.moved[len(g.moved)-1] != to {
+			g.moved = append(g.moved, strings.Clone(to))
+		}
+		g.touched = true
+		return s, false, c.err
+	}
+	if s, err = decodeRow(rec); err != nil {
+		return s, false, err
+	}
+	g.touched = g.touched || s.kind == recNew || s.row.SessionKey != g.key || r.horizon.cameTrue(&s.row)
+	g.rows++
+	s.row.SessionKey = g.key
+	r.horizon.qualify(&s.row)
+	return s, true, nil
+}
+
+// leftOut is why the session is not put together although it has new records; "" if it is.
+func (g *gathered) leftOut(r *ingestRun, days []string) string {
+	switch {
+	case r.erased.has(g.key):
+		return "erased"
+	case slices.ContainsFunc(days, r.expired):
+		return "sealed"
+	}
+	return ""
+}
+
 // session puts the records of one session together and passes them on to the day where they will lie.
 func (bm *bucketMerge) session(ctx context.Context, group shuffle.Group) error {
 	r := bm.run
-	tenant, key, _ := strings.Cut(group.Key, "\x00")
-	days, err := bm.located(tenant, key)
+	g := gathered{}
+	g.tenant, g.key, _ = strings.Cut(group.Key, "\x00")
+	days, err := bm.located(g.tenant, g.key)
 	if err != nil {
 		return err
 	}
 	var rows []spilled
-	var moved, whole []string
-	touched := false
 	for _, rec := range group.Records {
-		switch rec[0] {
-		case recWhole:
-			c := cursor{b: rec[1:]}
-			whole = append(whole, c.text())
-		case recMoved:
-			c := cursor{b: rec[1:]}
-			moved = append(moved, c.text())
-			touched = true
-		default:
-			s, err := decodeRow(rec)
-			if err != nil {
-				return err
-			}
-			touched = touched || s.kind == recNew || s.row.SessionKey != key || r.horizon.cameTrue(&s.row)
-			s.row.SessionKey = key
-			r.horizon.qualify(&s.row)
+		s, ok, err := g.take(r, rec)
+		if err != nil {
+			return err
+		}
+		if ok {
 			rows = append(rows, s)
 		}
 	}
-	if len(rows) == 0 {
-		touched = true // its rows have left, and a run that died could not say so
-	}
-	switch {
-	case !touched:
+	if g.rows > 0 && !g.touched { // without a row: they have left, and a run that died could not say so
 		return nil // was read for a trace that is not of those read now
-	case r.erased.has(key):
-		r.filter(rows, "erased")
-		return nil
-	case slices.ContainsFunc(days, r.expired):
-		r.filter(rows, "sealed")
+	}
+	if why := g.leftOut(r, days); why != "" {
+		r.filter(rows, why)
 		return nil
 	}
 	for _, dt := range days {
-		if slices.Contains(whole, dt) {
+		if slices.Contains(g.whole, dt) {
 			continue
 		}
-		if rows, err = bm.addStored(ctx, tenant, key, dt, rows); err != nil {
+		err := bm.eachStored(ctx, g.tenant, g.key, dt, func(s *spilled) error {
+			rows = append(rows, *s)
+			return nil
+		})
+		if err != nil {
 			return err
 		}
 	}
-	return bm.place(tenant, key, days, rows, moved)
+	return bm.place(&g, days, rows)
 }
 
-// addStored adds the rows of the session that the lake holds of one day.
-func (bm *bucketMerge) addStored(ctx context.Context, tenant, key, dt string, rows []spilled) ([]spilled, error) {
+// eachStored hands over the rows of the session that the lake holds of one day.
+func (bm *bucketMerge) eachStored(ctx context.Context, tenant, key, dt string, do func(*spilled) error) error {
 	d := bm.day(dt)
 	if err := bm.openStored(ctx, d); err != nil {
-		return nil, err
+		return err
 	}
 	for {
 		row, err := d.stored.peek()
 		if err != nil {
-			return nil, fmt.Errorf("read spans of %s: %w", dt, err)
+			return fmt.Errorf("read spans of %s: %w", dt, err)
 		}
 		if row == nil {
-			return rows, nil
+			return nil
 		}
 		c := compareSession(row.Tenant, row.SessionKey, tenant, key)
 		if c > 0 {
-			return rows, nil
+			return nil
 		}
 		if c == 0 {
 			bm.run.horizon.qualify(row)
-			rows = append(rows, spilled{row: *row, kind: recStored, own: session.CandidateOf(row, bm.run.sessionKeys(tenant))})
+			if err := do(&spilled{row: *row, kind: recStored, own: session.CandidateOf(row, bm.run.sessionKeys(tenant))}); err != nil {
+				return err
+			}
 		}
 		d.stored.pop()
 	}
@@ -266,10 +298,11 @@ func compareSession(t1, k1, t2, k2 string) int {
 }
 
 // place decides where a session will lie and spools it there.
-func (bm *bucketMerge) place(tenant, key string, days []string, rows []spilled, moved []string) error {
-	id := bm.run.identOf(tenant, key, rows)
+func (bm *bucketMerge) place(g *gathered, days []string, rows []spilled) error {
+	find := bm.run.newIdentFinder(g.tenant, g.key)
 	all := make([]schema.Span, len(rows))
 	for i := range rows {
+		find.add(&rows[i])
 		all[i] = rows[i].row
 	}
 	kept, _ := session.Dedupe(all)
@@ -277,50 +310,60 @@ func (bm *bucketMerge) place(tenant, key string, days []string, rows []spilled, 
 	to := ""
 	if len(kept) > 0 {
 		to = session.Dt(kept)
-		d := bm.day(to)
-		d.gains = d.gains || !slices.Contains(days, to)
-		if err := d.spool.add(tenant, id, kept); err != nil {
+		if err := bm.arrives(to, days).spool.add(g.tenant, find.ident(), kept); err != nil {
 			return fmt.Errorf("spool day %s: %w", to, err)
 		}
+		last := ""
+		for i := range kept { // in order of signal and trace: the same trace may come twice, which does no harm
+			if t := kept[i].TraceID; t != last {
+				if err := bm.locate(g.tenant, t, g.key, to); err != nil {
+					return err
+				}
+				last = t
+			}
+		}
 	}
-	bm.affected[sessionID(tenant, key)] = to
+	return bm.placed(g, days, to)
+}
+
+// arrives is the day where a session will lie that lay on days.
+func (bm *bucketMerge) arrives(to string, days []string) *dayMerge {
+	d := bm.day(to)
+	d.gains = d.gains || !slices.Contains(days, to)
+	return d
+}
+
+// placed notes that a session lay on days and will lie on to, "" where no record of it is left.
+func (bm *bucketMerge) placed(g *gathered, days []string, to string) error {
+	bm.affected[sessionID(g.tenant, g.key)] = to
 	for _, dt := range days {
 		bm.day(dt) // rebuilt, also if the session leaves it
 	}
-	if err := bm.locate(tenant, key, to, kept); err != nil {
-		return err
+	if to != "" {
+		if err := bm.locate(g.tenant, "", g.key, to); err != nil {
+			return err
+		}
 	}
 	bm.mu.Lock()
 	defer bm.mu.Unlock()
 	var sum [16]byte
-	if _, err := hex.Decode(sum[:], []byte(key)); err != nil {
-		return fmt.Errorf("session key %q: %w", key, err)
+	if _, err := hex.Decode(sum[:], []byte(g.key)); err != nil {
+		return fmt.Errorf("session key %q: %w", g.key, err)
 	}
 	bm.merger.affected[sum] = struct{}{}
 	if to != "" {
 		bm.run.counts.Sessions++ // some of its records may have left, the session stays
 		return nil
 	}
-	for _, k := range slices.Compact(slices.Sorted(slices.Values(moved))) {
-		bm.moves = append(bm.moves, schema.SessionMoved{Tenant: strings.Clone(tenant), OldKey: strings.Clone(key), NewKey: strings.Clone(k)})
+	for _, k := range slices.Compact(slices.Sorted(slices.Values(g.moved))) {
+		bm.moves = append(bm.moves, schema.SessionMoved{Tenant: strings.Clone(g.tenant), OldKey: strings.Clone(g.key), NewKey: k})
 	}
 	return nil
 }
 
-// locate notes where a session will lie: a row of the index for each of its traces, and one without a trace.
-func (bm *bucketMerge) locate(tenant, key, to string, kept []schema.Span) error {
-	if to == "" {
-		return nil
-	}
-	last := ""
-	err := bm.g.byIndex.Add(indexKey(schema.Trace{Tenant: tenant, SessionKey: key, Dt: to}))
-	for i := range kept { // in order of signal and trace: the same trace may come twice, which does no harm
-		if t := kept[i].TraceID; t != last {
-			err = errors.Join(err, bm.g.byIndex.Add(indexKey(schema.Trace{Tenant: tenant, TraceID: t, SessionKey: key, Dt: to})))
-			last = t
-		}
-	}
-	return err
+// locate notes where a session will lie: a row of the index for one of its traces, or one without a trace.
+func (bm *bucketMerge) locate(tenant, trace, key, to string) error {
+	return bm.g.byIndex.Add(indexKey(schema.Trace{Tenant: tenant, TraceID: trace, SessionKey: key, Dt: to}))
 }
 
 // filter counts new rows as left out.

@@ -23,13 +23,15 @@ type spool struct {
 	buf  []byte
 	row  []byte
 	n    int
+	logs []*recordLog // of sessions in the file
 }
 
-// spooled is one session in memory.
+// spooled is one session, with its rows in memory or, where they do not fit, in a log.
 type spooled struct {
 	tenant string
 	id     session.Ident
 	rows   []schema.Span
+	log    *recordLog
 }
 
 // add appends a session, whose rows are the spool's from then on.
@@ -41,24 +43,55 @@ func (s *spool) add(tenant string, id session.Ident, rows []schema.Span) error {
 		}
 		if size <= *s.room {
 			*s.room -= size
-			s.mem = append(s.mem, spooled{tenant, id, rows})
+			s.mem = append(s.mem, spooled{tenant: tenant, id: id, rows: rows})
 			return nil
 		}
-		f, err := os.OpenFile(s.path, os.O_CREATE|os.O_RDWR|os.O_EXCL, 0o600)
-		if err != nil {
-			return err
-		}
-		s.f, s.w = f, bufio.NewWriterSize(f, 64<<10)
 	}
-	b := s.buf[:0]
-	for _, t := range []string{tenant, id.Key, id.ID, id.Source, id.Service} {
-		b = appendText(b, t)
+	if err := s.open(); err != nil {
+		return err
 	}
+	b := s.head(tenant, id)
 	b = binary.AppendUvarint(b, uint64(len(rows)))
 	for i := range rows {
 		s.row = appendRow(s.row[:0], &spilled{row: rows[i], kind: recStored})
 		b = append(binary.AppendUvarint(b, uint64(len(s.row))), s.row...)
 	}
+	return s.write(b)
+}
+
+// addLarge appends a session whose rows lie in a log, which is the spool's from then on.
+func (s *spool) addLarge(tenant string, id session.Ident, log *recordLog) error {
+	s.logs = append(s.logs, log)
+	if err := s.open(); err != nil {
+		return err
+	}
+	return s.write(append(s.head(tenant, id), inLog))
+}
+
+// inLog stands where the number of rows would: a session in the file has rows.
+const inLog = 0
+
+func (s *spool) open() error {
+	if s.f != nil {
+		return nil
+	}
+	f, err := os.OpenFile(s.path, os.O_CREATE|os.O_RDWR|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	s.f, s.w = f, bufio.NewWriterSize(f, 64<<10)
+	return nil
+}
+
+func (s *spool) head(tenant string, id session.Ident) []byte {
+	b := s.buf[:0]
+	for _, t := range []string{tenant, id.Key, id.ID, id.Source, id.Service} {
+		b = appendText(b, t)
+	}
+	return b
+}
+
+func (s *spool) write(b []byte) error {
 	s.buf, s.n = b, s.n+1
 	var head [binary.MaxVarintLen64]byte
 	_, _ = s.w.Write(binary.AppendUvarint(head[:0], uint64(len(b)))) // errors stay in w
@@ -66,12 +99,12 @@ func (s *spool) add(tenant string, id session.Ident, rows []schema.Span) error {
 	return err
 }
 
-// each reads the sessions. Rows are the callee's to keep.
-func (s *spool) each(do func(tenant string, id session.Ident, rows []schema.Span) error) error {
+// each reads the sessions. Rows are the callee's to keep, a log is the spool's.
+func (s *spool) each(do func(*spooled) error) error {
 	for i := range s.mem {
 		m := s.mem[i]
 		s.mem[i] = spooled{} // read once
-		if err := do(m.tenant, m.id, m.rows); err != nil {
+		if err := do(&m); err != nil {
 			return err
 		}
 	}
@@ -86,42 +119,58 @@ func (s *spool) each(do func(tenant string, id session.Ident, rows []schema.Span
 		return fmt.Errorf("spool: %w", err)
 	}
 	in := bufio.NewReaderSize(s.f, 256<<10)
+	logs := s.logs
 	for range s.n {
-		n, err := binary.ReadUvarint(in)
+		m, err := readSpooled(in)
 		if err != nil {
 			return fmt.Errorf("spool: %w", err)
 		}
-		b := make([]byte, n)
-		if _, err := io.ReadFull(in, b); err != nil {
-			return fmt.Errorf("spool: %w", err)
+		if m.rows == nil {
+			m.log, logs = logs[0], logs[1:]
 		}
-		c := cursor{b: b}
-		tenant := c.text()
-		id := session.Ident{Key: c.text(), ID: c.text(), Source: c.text(), Service: c.text()}
-		rows := make([]schema.Span, min(c.uint(), n))
-		for i := range rows {
-			rec := c.bytes()
-			if c.err != nil {
-				return c.err
-			}
-			row, err := decodeRow(rec)
-			if err != nil {
-				return err
-			}
-			rows[i] = row.row
-		}
-		if err := do(tenant, id, rows); err != nil {
+		if err := do(m); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *spool) close() error {
-	if s.f == nil {
-		return nil
+// readSpooled reads the next session of the file; without rows it is one in a log.
+func readSpooled(in *bufio.Reader) (*spooled, error) {
+	n, err := binary.ReadUvarint(in)
+	if err != nil {
+		return nil, err
 	}
-	err := errors.Join(s.f.Close(), os.Remove(s.path))
-	s.f = nil
-	return err
+	b := make([]byte, n)
+	if _, err := io.ReadFull(in, b); err != nil {
+		return nil, err
+	}
+	c := cursor{b: b}
+	m := &spooled{tenant: c.text()}
+	m.id = session.Ident{Key: c.text(), ID: c.text(), Source: c.text(), Service: c.text()}
+	for range min(c.uint(), n) {
+		rec := c.bytes()
+		if c.err != nil {
+			break
+		}
+		row, err := decodeRow(rec)
+		if err != nil {
+			return nil, err
+		}
+		m.rows = append(m.rows, row.row)
+	}
+	return m, c.err
+}
+
+func (s *spool) close() error {
+	var errs []error
+	for _, log := range s.logs {
+		errs = append(errs, log.close())
+	}
+	s.logs = nil
+	if s.f != nil {
+		errs = append(errs, s.f.Close(), os.Remove(s.path))
+		s.f = nil
+	}
+	return errors.Join(errs...)
 }

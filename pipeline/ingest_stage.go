@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
-	"github.com/tracejury/tracejury/pipeline/session"
 	"github.com/tracejury/tracejury/pipeline/table"
 	"github.com/tracejury/tracejury/schema"
 )
@@ -70,21 +68,25 @@ func (s *dayStager) stage(ctx context.Context, bm *bucketMerge, d *dayMerge) (er
 	first := int64(0) // time in these spans that lies beyond the horizon
 	s.spans.seen = func(row *schema.Span) { first = earliest(first, bm.run.horizon.beyond(row)) }
 	var tools []schema.Tool // in an order of their own; few and short
-	err = d.spool.each(func(tenant string, id session.Ident, rows []schema.Span) error {
+	err = d.spool.each(func(from *spooled) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		built := session.Build(id, tenant, rows, session.Options{AsOf: time.Unix(0, bm.run.horizon.until), Join: bm.run.joinMasked, Prices: bm.run.cfg.Ingest.Prices})
+		built, err := bm.build(from, d.dt)
+		if err != nil {
+			return err
+		}
 		bm.run.noteSkillTools(&built.Session)
+		bm.run.noteCut(&built.Session)
 		if expired {
 			expireContent(&built)
 		}
 		tools = append(tools, built.Tools...)
 		return errors.Join(
-			s.spans.put(p, rows, tenant, id.Key),
-			s.sessions.put(p, []schema.Session{built.Session}, tenant, id.Key),
-			s.steps.put(p, built.Steps, tenant, id.Key),
-			s.skills.put(p, built.Skills, tenant, id.Key),
+			putSpooled(&s.spans, p, from),
+			s.sessions.put(p, []schema.Session{built.Session}, from.tenant, from.id.Key),
+			s.steps.put(p, built.Steps, from.tenant, from.id.Key),
+			s.skills.put(p, built.Skills, from.tenant, from.id.Key),
 		)
 	})
 	if err != nil {
@@ -142,6 +144,19 @@ func begin[T schema.Row[T]](ctx context.Context, bm *bucketMerge, d *dayMerge, l
 
 // put writes the rows of a session behind the stored rows of the sessions before it.
 func (l *lane[T]) put(p plan, rows []T, tenant, key string) error {
+	if err := l.upTo(p, tenant, key); err != nil || l.off {
+		return err
+	}
+	for i := range rows {
+		if err := l.write(&rows[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// upTo writes the stored rows of the sessions before one, and passes those of its own.
+func (l *lane[T]) upTo(p plan, tenant, key string) error {
 	if l.off {
 		return nil
 	}
@@ -151,21 +166,15 @@ func (l *lane[T]) put(p plan, rows []T, tenant, key string) error {
 			return fmt.Errorf("read %s: %w", l.key, err)
 		}
 		if old == nil {
-			break
+			return nil
 		}
 		if t, k := l.idOf(old); compareSession(t, k, tenant, key) > 0 {
-			break
+			return nil
 		}
 		if err := l.keep(p, old); err != nil {
 			return err
 		}
 	}
-	for i := range rows {
-		if err := l.write(&rows[i]); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // keep passes the stored row that peek showed: it stays unless its session is built anew.

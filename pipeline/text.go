@@ -34,6 +34,9 @@ func (s *IngestSummary) WriteText(w io.Writer) {
 	if c.NoIDs > 0 {
 		fmt.Fprintf(w, "ids       %d spans without an id were kept under one made from their content\n", c.NoIDs)
 	}
+	if c.Cut > 0 {
+		fmt.Fprintf(w, "too large %d sessions, which will not be judged: is their session id that of many? else raise limits.max_session_bytes\n", c.Cut)
+	}
 	if len(c.SkillTools) > 0 {
 		fmt.Fprintf(w, "skills    not recognised in calls of: %s; ingest --explain OBJECT shows them\n", byTool(c.SkillTools))
 	}

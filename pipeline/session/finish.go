@@ -15,13 +15,16 @@ import (
 // finish numbers turns and steps and makes the rows.
 func (b *builder) finish() Built {
 	s := schema.Session{Tenant: b.tenant, SessionKey: b.id.Key, Service: b.id.Service, SessionID: b.id.ID, SessionIDSource: b.rd.source,
-		Agent: b.rd.main, Harness: b.rd.harness.Harness, HarnessVersion: b.rd.harness.Version, Revision: b.revision}
+		Agent: b.rd.main, Harness: b.rd.harness.Harness, HarnessVersion: b.rd.harness.Version, Revision: b.extent.revision()}
 	if s.Service == "" && len(b.rd.services) == 1 {
 		for svc := range b.rd.services {
 			s.Service = svc
 		}
 	}
-	b.times(&s)
+	b.extent.times(&s)
+	if b.extent.future > 0 {
+		b.warnings["future_times"] = b.extent.future
+	}
 	b.turns(&s)
 	steps := b.steps()
 	b.count(&s)
@@ -41,40 +44,6 @@ func (b *builder) finish() Built {
 	b.content(&s, skills)
 	s.Warnings = b.warned()
 	return Built{Session: s, Steps: steps, Skills: skills, Tools: b.tools()}
-}
-
-// times fills in the session's bounds from times that can be believed.
-func (b *builder) times(s *schema.Session) {
-	traces := map[string]bool{}
-	var start, end, last int64
-	for i := range b.kept {
-		r := &b.kept[i]
-		if r.TraceID != "" {
-			traces[r.TraceID] = true
-		}
-		t := usable(r)
-		if t == 0 || !b.opts.AsOf.IsZero() && t > b.opts.AsOf.UnixNano() {
-			if r.TimeQuality == "future" || t != 0 {
-				b.warnings["future_times"]++
-			}
-			continue
-		}
-		if start == 0 || t < start {
-			start = t
-		}
-		e := t
-		if r.EndedUnixNano > t && r.EndedUnixNano < maxNano && (b.opts.AsOf.IsZero() || r.EndedUnixNano <= b.opts.AsOf.UnixNano()) {
-			e = r.EndedUnixNano
-		}
-		end, last = max(end, e), max(last, e)
-	}
-	s.StartedUnixNano, s.StartedAt = start, start/1000
-	s.EndedUnixNano, s.EndedAt = end, end/1000
-	s.LastRecordUnixNano, s.LastRecordAt = last, last/1000
-	for t := range traces {
-		s.TraceIDs = append(s.TraceIDs, t)
-	}
-	slices.Sort(s.TraceIDs)
 }
 
 // turns numbers the user's turns. Prompts of one input, and prompts that the harness counts to one turn, are one turn; a
@@ -126,7 +95,7 @@ func (b *builder) steps() []schema.Step {
 		out = append(out, step)
 	}
 	if cut > 0 {
-		b.warnings["steps_cut"] += cut
+		b.warnings[warnSteps] += cut
 	}
 	return out
 }

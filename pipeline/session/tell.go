@@ -13,13 +13,13 @@ const historyWitness = "history\x00"
 
 // builder derives one session.
 type builder struct {
-	id       Ident
-	tenant   string
-	opts     Options
-	dt       string
-	revision string
-	kept     []schema.Span
-	rd       *reading
+	id     Ident
+	tenant string
+	opts   Options
+	dt     string
+	extent *Extent       // of all records
+	kept   []schema.Span // those that the session is derived from
+	rd     *reading
 
 	nodes    []*node
 	byText   map[textKey][]*node

@@ -168,7 +168,7 @@ func (s *Shuffle) merged(ctx context.Context, i int, p *partition, yield func(Gr
 	if err != nil {
 		return err
 	}
-	in := bufio.NewReaderSize(io.NewSectionReader(p.file, 0, info.Size()), 256<<10)
+	in := bufio.NewReaderSize(io.NewSectionReader(p.file, 0, info.Size()), 64<<10)
 	for more := true; more; {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -181,7 +181,11 @@ func (s *Shuffle) merged(ctx context.Context, i int, p *partition, yield func(Gr
 			return err
 		}
 	}
-	return mergeRuns(runs, yield)
+	if err := errors.Join(p.file.Close(), os.Remove(p.file.Name())); err != nil { // the runs hold it all
+		return err
+	}
+	p.file = nil
+	return mergeRuns(runs, s.opts.Hold, yield)
 }
 
 // readUpTo reads frames of about limit bytes, at least one.
@@ -243,7 +247,7 @@ func (s *Shuffle) writeRun(i int, recs []record) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := bufio.NewWriterSize(f, 256<<10)
+	w := bufio.NewWriterSize(f, 64<<10)
 	var head [2 * binary.MaxVarintLen64]byte
 	for _, r := range recs {
 		_, _ = w.Write(binary.AppendUvarint(binary.AppendUvarint(head[:0], uint64(len(r.key))), uint64(len(r.val)))) // errors stay in w
@@ -279,7 +283,7 @@ func (h *runHeap) Pop() any {
 	return last
 }
 
-func mergeRuns(runs []*run, yield func(Group, error) bool) error {
+func mergeRuns(runs []*run, hold int64, yield func(Group, error) bool) error {
 	h := runHeap{}
 	for _, r := range runs {
 		if err := r.next(); err != nil {
@@ -289,16 +293,20 @@ func mergeRuns(runs []*run, yield func(Group, error) bool) error {
 	}
 	heap.Init(&h)
 	var g Group
+	var size int64
 	for len(h) > 0 {
 		r := h[0]
-		if len(g.Records) > 0 && r.cur.key != g.Key {
+		same := r.cur.key == g.Key
+		if len(g.Records) > 0 && (!same || hold > 0 && size >= hold) {
+			g.More = same
 			if !yield(g, nil) {
 				return errStopped
 			}
-			g.Records = g.Records[:0]
+			g.Records, size = g.Records[:0], 0
 		}
-		g.Key = r.cur.key
+		g.Key, g.More = r.cur.key, false
 		g.Records = append(g.Records, r.cur.val)
+		size += int64(len(r.cur.val)) + 64
 		switch err := r.next(); {
 		case errors.Is(err, io.EOF):
 			heap.Pop(&h)

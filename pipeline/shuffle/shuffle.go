@@ -21,15 +21,17 @@ import (
 type Options struct {
 	Memory     int64                // bytes of records held before spilling; 256 MiB
 	Load       int64                // bytes of one partition held while it is read; Memory / 4
+	Hold       int64                // bytes of one group held beyond Load; a larger group comes in parts; 0 is no bound
 	Dir        string               // parent of the spill directory; os.TempDir
 	Partitions int                  // 64
 	Partition  func(key string) int // partition of a key; nil spreads keys by a hash
 }
 
-// Group is all records with one key, in no particular order.
+// Group is all records with one key, in no particular order. Of one that takes more than Options.Hold it is a part.
 type Group struct {
 	Key     string
 	Records [][]byte // the slice is valid until the next group, what it holds for ever
+	More    bool     // the next group is the next part of this one
 }
 
 // Shuffle collects records. Add may be called concurrently; Groups after the last Add, once for each partition.
