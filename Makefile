@@ -58,6 +58,7 @@ bench: ## benchmarks, as ratios against a peer in the same run
 lint: ## gofmt, go vet, staticcheck if installed
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
 	$(GO) vet ./...
+	cd testdata/integration && $(GO) vet ./...
 	@if command -v staticcheck >/dev/null; then staticcheck ./...; else echo "staticcheck is not installed: skipped"; fi
 
 judge-server: ## a local judge that speaks Converse, for trying things

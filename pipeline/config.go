@@ -218,6 +218,9 @@ func (c *Config) Complete(now time.Time) error {
 		if err != nil {
 			return err
 		}
+		if y := t.Year(); y < firstYear || y > lastYear {
+			return usagef("as-of %q: the year must lie between %d and %d", c.AsOf, firstYear, lastYear)
+		}
 		c.asOf = t
 	}
 	if c.Data == "" && (c.Export.Rubric == "" || c.Export.Tools != "") {
@@ -307,6 +310,9 @@ func parseTime(s string) (time.Time, error) {
 	}
 	return time.Time{}, usagef("as-of %q: want a time such as 2026-11-30T06:00:00Z", s)
 }
+
+// as-of lies where a table's nanoseconds and the retention reckoned back from it fit, and where agents ran.
+const firstYear, lastYear = 2000, 2200
 
 // parseSpan reads 2d, 36h, 90m.
 func parseSpan(s string) (time.Duration, error) {

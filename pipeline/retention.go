@@ -66,7 +66,7 @@ func (r *ingestRun) applyRetention(ctx context.Context, c *Commit) error {
 		if err != nil {
 			return fmt.Errorf("list spans: %w", err)
 		}
-		if m := dayBucket.FindStringSubmatch(obj.Key); m != nil && r.expired(m[2]) {
+		if m := dayBucket.FindStringSubmatch(obj.Key); m != nil && r.expired(contentDay(m[2], obj)) {
 			gone = append(gone, obj)
 		}
 	}
@@ -90,6 +90,14 @@ func (r *ingestRun) applyRetention(ctx context.Context, c *Commit) error {
 	return errors.Join(r.expireExplanations(ctx), r.expireAnswers(ctx),
 		r.expireRuns(ctx, "_ledger", r.expired), // replies hold the judge's own words
 		r.expireWork(ctx), r.expireOutside(ctx))
+}
+
+// contentDay is the day from which the content of a bucket of day dt ages: where no record tells a time, the last that was written there.
+func contentDay(dt string, obj store.Object) string {
+	if dt == schema.UnknownDay && !obj.Modified.IsZero() {
+		return obj.Modified.UTC().Format(time.DateOnly)
+	}
+	return dt
 }
 
 // expireBucket deletes the content of one bucket of a day. The spans go last, and only when all else is gone: they are what the next

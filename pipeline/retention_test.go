@@ -81,6 +81,28 @@ func TestExpiredSessionsStaySealed(t *testing.T) {
 }
 
 // A dry run writes nothing, not even the layout of a new root.
+// Content without any time ages from the day on which it was written.
+func TestRetention_ContentWithoutTimeExpires(t *testing.T) {
+	from, data := t.TempDir(), filepath.Join(t.TempDir(), "lake")
+	putFile(t, from, "a.json", spanAt("00000000000000000000000000000001", "0000000000000001", "timeless", "0", "0"))
+	mustIngest(t, config(t, from, data), pipeline.IngestOptions{})
+	for _, c := range []struct {
+		days int
+		kept bool
+	}{{29, true}, {33, false}} {
+		asOf := time.Now().AddDate(0, 0, c.days).UTC().Format(time.RFC3339)
+		mustIngest(t, at(t, config(t, "", data), asOf), pipeline.IngestOptions{RetentionOnly: true, ExpireAhead: true})
+		if kept := len(tree(t, data, "spans/dt="+schema.UnknownDay)) > 0; kept != c.kept {
+			t.Errorf("after %d days: kept %v, want %v", c.days, kept, c.kept)
+		}
+	}
+	for _, s := range sessionsOf(t, data) {
+		if s.ContentState != "missing" {
+			t.Errorf("session %s: content %s", s.SessionID, s.ContentState)
+		}
+	}
+}
+
 func TestDryRunWritesNothing(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "lake")
 	sum, err := pipeline.Ingest(context.Background(), config(t, demoArchive, data), pipeline.IngestOptions{DryRun: true}, quiet())

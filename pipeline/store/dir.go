@@ -43,7 +43,7 @@ func openDir(path string, opts Options) (*dirStore, error) {
 		uri: strings.TrimSuffix((&url.URL{Scheme: "file", Path: slashed}).String(), "/"),
 	}
 	if info, err := os.Stat(root); err == nil && !info.IsDir() {
-		return nil, &Error{Op: "open", URI: d.uri, Err: errors.New("not a directory"), Hint: "give the folder that holds it"}
+		return nil, &Error{Op: "open", URI: d.uri, Err: fmt.Errorf("%w: a file, not a directory", ErrBadURI), Hint: "give the folder that holds it"}
 	}
 	return d, nil
 }
