@@ -65,7 +65,7 @@ func Explain(ctx context.Context, cfg *Config, object string, log *slog.Logger, 
 		return nil, fmt.Errorf("read object to explain: %w", err)
 	}
 	counts, ahead := mask.Counts{}, horizonOf(cfg.asOf, nil)
-	x := &explainer{cfg: cfg, src: src, w: w, maker: rowMaker{mask: masker, counts: counts, tenant: src.Tenant, object: key, horizon: &ahead}}
+	x := &explainer{cfg: cfg, src: src, w: w, maker: rowMaker{mask: masker.Cached(), counts: counts, tenant: src.Tenant, object: key, horizon: &ahead}}
 	x.sum = Explanation{Object: st.URI() + "/" + key, Conventions: map[string]int64{}, Events: map[string]int64{}, Masked: map[string]int64{}}
 	x.printf("%s  %d bytes\n", x.sum.Object, obj.Size)
 	x.decoder = otlp.NewDecoder(otlp.Limits{MaxDepth: cfg.Limits.MaxDepth, MaxAttributeBytes: cfg.Limits.MaxAttributeBytes})

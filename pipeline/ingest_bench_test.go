@@ -1,7 +1,6 @@
 package pipeline_test
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -12,10 +11,19 @@ import (
 
 // BenchmarkIngest reads a fresh archive into all tables, masking included, with two workers.
 func BenchmarkIngest(b *testing.B) {
-	for _, size := range []int{2000, 9000} {
-		b.Run(fmt.Sprintf("span=%d", size), func(b *testing.B) {
+	for _, shape := range []struct {
+		name string
+		otlpgen.BulkOptions
+	}{
+		{"small", otlpgen.BulkOptions{BytesPerSpan: 2300, Instrumented: true, NoContent: true}},
+		{"content", otlpgen.BulkOptions{BytesPerSpan: 9000, Instrumented: true}},
+		{"plain-2000", otlpgen.BulkOptions{BytesPerSpan: 2000}},
+		{"plain-9000", otlpgen.BulkOptions{BytesPerSpan: 9000}},
+	} {
+		b.Run("span="+shape.name, func(b *testing.B) {
 			from := b.TempDir()
-			made, err := otlpgen.WriteBulk(b.Context(), from, otlpgen.BulkOptions{Spans: 100_000_000 / size, BytesPerSpan: size, Seed: 1, Format: otlpgen.FormatJSON, Objects: 16})
+			shape.Spans, shape.Objects, shape.Seed, shape.Format = 100_000_000/shape.BytesPerSpan, 16, 1, otlpgen.FormatJSON
+			made, err := otlpgen.WriteBulk(b.Context(), from, shape.BulkOptions)
 			if err != nil {
 				b.Fatal(err)
 			}

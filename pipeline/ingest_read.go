@@ -58,9 +58,15 @@ type reader struct {
 	run      *ingestRun
 	room     *semaphore.Weighted
 	capacity int64
-	fit      int64              // bytes of an object, and of what it decompresses to, that are held at once
-	decoders chan *otlp.Decoder // one for each that may decode at a time
+	fit      int64            // bytes of an object, and of what it decompresses to, that are held at once
+	decoders chan objectTools // one for each that may decode at a time
 	keep     func(*spilled) error
+}
+
+// objectTools are what reads one object after the other and keeps its buffers.
+type objectTools struct {
+	decoder *otlp.Decoder
+	mask    *mask.Cached
 }
 
 // What is held at once and what one document may have, however little memory there is.
@@ -72,9 +78,12 @@ const (
 func (r *ingestRun) newReader(memory int64, keep func(*spilled) error) *reader {
 	rd := &reader{run: r, capacity: max(memory, 1), fit: max(memory/2, minFit), room: semaphore.NewWeighted(max(memory, 1)), keep: keep}
 	n := min(runtime.GOMAXPROCS(0), r.cfg.Ingest.Concurrency)
-	rd.decoders = make(chan *otlp.Decoder, n)
+	rd.decoders = make(chan objectTools, n)
 	for range n {
-		rd.decoders <- otlp.NewDecoder(otlp.Limits{MaxDepth: r.cfg.Limits.MaxDepth, MaxAttributeBytes: r.cfg.Limits.MaxAttributeBytes})
+		rd.decoders <- objectTools{
+			decoder: otlp.NewDecoder(otlp.Limits{MaxDepth: r.cfg.Limits.MaxDepth, MaxAttributeBytes: r.cfg.Limits.MaxAttributeBytes}),
+			mask:    r.mask.Cached(),
+		}
 	}
 	return rd
 }
@@ -184,13 +193,13 @@ func (rd *reader) options() archive.Options {
 // decode reads the documents that read hands over.
 func (rd *reader) decode(ctx context.Context, in input, res *objectResult, read func(func(archive.Document) error) (archive.Result, error)) (err error) {
 	r := rd.run
-	var decoder *otlp.Decoder
+	var tools objectTools
 	select {
-	case decoder = <-rd.decoders:
+	case tools = <-rd.decoders:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	defer func() { rd.decoders <- decoder }()
+	defer func() { rd.decoders <- tools }()
 	defer func() { // one object never ends a run, not by a defect of ours either
 		if p := recover(); p != nil {
 			res.quarantined(r, in, archive.Problem{Length: in.obj.Size, Reason: fmt.Sprintf("reading the object failed by a defect of this program (%v); please report it; records before the defect are kept", p)})
@@ -198,8 +207,8 @@ func (rd *reader) decode(ctx context.Context, in input, res *objectResult, read 
 			res.row.Status = "partial"
 		}
 	}()
-	dec := &objectDecoder{ctx: ctx, run: r, in: in, res: res, keep: rd.keep, decoder: decoder, idKeys: r.sessionKeys(in.source.cfg.Tenant)}
-	dec.maker = rowMaker{mask: r.mask, counts: res.masked, tenant: in.source.cfg.Tenant, object: in.obj.Key, horizon: &r.horizon}
+	dec := &objectDecoder{ctx: ctx, run: r, in: in, res: res, keep: rd.keep, decoder: tools.decoder, idKeys: r.sessionKeys(in.source.cfg.Tenant)}
+	dec.maker = rowMaker{mask: tools.mask, counts: res.masked, tenant: in.source.cfg.Tenant, object: in.obj.Key, horizon: &r.horizon}
 	got, err := read(dec.document)
 	if err != nil {
 		return err

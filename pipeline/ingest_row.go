@@ -16,7 +16,7 @@ import (
 
 // rowMaker turns decoded records into stored rows: masked, in canonical form, hashed. It is not safe for concurrent use.
 type rowMaker struct {
-	mask    *mask.Masker
+	mask    *mask.Cached
 	counts  mask.Counts
 	tenant  string
 	object  string

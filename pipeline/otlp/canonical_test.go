@@ -129,6 +129,30 @@ func TestCanonicalRoundTrip(t *testing.T) {
 	})
 }
 
+// A parser that is used again, after errors too, gives what a new one gives, and what it gave before stays as it was.
+func TestParserIsUsedAgain(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		texts := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) string {
+			text := string(AppendValue(nil, anyValue(4).Draw(t, "value")))
+			return text[:len(text)-rapid.SampledFrom([]int{0, 0, 1}).Draw(t, "cut")]
+		}), 1, 8).Draw(t, "texts")
+		var p Parser
+		var got []Value
+		for _, text := range texts {
+			v, err := p.Value(text)
+			if _, wantErr := ParseValue(text); (err == nil) != (wantErr == nil) {
+				t.Fatalf("%s: error %v, of a new parser %v", text, err, wantErr)
+			}
+			got = append(got, v)
+		}
+		for i, text := range texts {
+			if want, err := ParseValue(text); err == nil && !reflect.DeepEqual(got[i], want) {
+				t.Fatalf("%s became %s", text, AppendValue(nil, got[i]))
+			}
+		}
+	})
+}
+
 // normal makes empty lists nil, so that values can be compared.
 func normal(v Value) Value {
 	if len(v.list) == 0 {

@@ -15,8 +15,21 @@ const maxCanonicalDepth = 1000
 var errCanonical = errors.New("not the canonical JSON form")
 
 // ParseAttributes is the inverse of AppendAttributes. The result does not alias s.
-func ParseAttributes(s string) ([]KeyValue, error) {
-	p := newParser(s)
+func ParseAttributes(s string) ([]KeyValue, error) { return new(Parser).Attributes(s) }
+
+// ParseValue is the inverse of AppendValue. The result does not alias s.
+func ParseValue(s string) (Value, error) { return new(Parser).Value(s) }
+
+// ParseEvents is the inverse of AppendEvents. The result does not alias s.
+func ParseEvents(s string) ([]SpanEvent, error) { return new(Parser).Events(s) }
+
+// Parser reads the canonical form of one record after the other with the same buffers, which no result aliases. The zero value
+// is ready. It is not safe for concurrent use.
+type Parser struct{ canonicalParser }
+
+// Attributes is ParseAttributes.
+func (p *Parser) Attributes(s string) ([]KeyValue, error) {
+	p.start(s)
 	if p.peek() != '{' {
 		return nil, fmt.Errorf("parsing attributes at byte %d: %w", p.pos, errCanonical)
 	}
@@ -24,16 +37,16 @@ func ParseAttributes(s string) ([]KeyValue, error) {
 	return kvs, p.err("attributes", ok)
 }
 
-// ParseValue is the inverse of AppendValue. The result does not alias s.
-func ParseValue(s string) (Value, error) {
-	p := newParser(s)
+// Value is ParseValue.
+func (p *Parser) Value(s string) (Value, error) {
+	p.start(s)
 	v, ok := p.value(0)
 	return v, p.err("a value", ok)
 }
 
-// ParseEvents is the inverse of AppendEvents. The result does not alias s.
-func ParseEvents(s string) ([]SpanEvent, error) {
-	p := newParser(s)
+// Events is ParseEvents.
+func (p *Parser) Events(s string) ([]SpanEvent, error) {
+	p.start(s)
 	var list []SpanEvent
 	if !p.open('[') {
 		return nil, p.err("events", false)
@@ -59,14 +72,14 @@ type canonicalParser struct {
 	scanner
 	stats Stats
 	bytes slab[byte]
-	kvs   []KeyValue
-	list  []Value
+	kvs   []KeyValue // of the objects that are open
+	list  []Value    // of the arrays that are open
 }
 
-func newParser(s string) *canonicalParser {
-	p := &canonicalParser{scanner: scanner{buf: []byte(s)}}
-	p.counts, p.owned = &p.stats, &p.bytes
-	return p
+// start makes the parser read s, whatever became of the text before.
+func (p *canonicalParser) start(s string) {
+	p.scanner = scanner{buf: []byte(s), counts: &p.stats, owned: &p.bytes}
+	p.kvs, p.list, p.bytes = p.kvs[:0], p.list[:0], slab[byte]{}
 }
 
 func (p *canonicalParser) err(what string, ok bool) error {

@@ -55,7 +55,7 @@ func read(rows []schema.Span, id Ident) *reading {
 	for i, c := range convention.All() {
 		ranks[c.Name()] = i
 	}
-	memo := &convention.Memo{}
+	memo, parser := &convention.Memo{}, &convention.Parser{}
 	for i := range rows {
 		row := &rows[i]
 		if row.Signal != "log" && row.SpanID != "" {
@@ -64,7 +64,7 @@ func read(rows []schema.Span, id Ident) *reading {
 		if row.Service != "" {
 			rd.services[row.Service] = true
 		}
-		rec, err := convention.Parse(row)
+		rec, err := parser.Parse(row)
 		if err != nil {
 			rd.badJSON++
 		}

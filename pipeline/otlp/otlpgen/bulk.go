@@ -25,6 +25,8 @@ const (
 type BulkOptions struct {
 	Spans        int         // 100,000
 	BytesPerSpan int         // size of a span in OTLP JSON, about; 2,000
+	Instrumented bool        // with the attributes of host, network and model call that instrumentation adds, an event, and text with lines and quotes
+	NoContent    bool        // content capture is off: there are no messages, arguments and results, and more attributes instead
 	Seed         uint64      //
 	Format       Format      // json
 	Compress     Compression // none

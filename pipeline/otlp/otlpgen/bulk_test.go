@@ -59,6 +59,8 @@ func TestBulkHoldsEverySpanOnce(t *testing.T) {
 		{Spans: 1000, Format: FormatNDJSON, Compress: Gzip, Objects: 4, Sessions: 33, Services: 5, BytesPerSpan: 1200},
 		{Spans: 1001, Format: FormatProto, Compress: Zstd, Objects: 7, Sessions: 1, Late: 0.5, BytesPerSpan: 1},
 		{Spans: 5, Objects: 5, Sessions: 5, Late: 1},
+		{Spans: 300, Objects: 2, Sessions: 9, Instrumented: true, NoContent: true},
+		{Spans: 300, Objects: 2, Sessions: 9, Instrumented: true, BytesPerSpan: 9000},
 	} {
 		objects, result := bulkObjects(t, o)
 		if len(objects) != o.Objects || result.Objects != o.Objects || result.Spans != o.Spans {
@@ -125,10 +127,14 @@ func TestBulkIsAFunctionOfItsOptions(t *testing.T) {
 }
 
 func TestBulkSpanSize(t *testing.T) {
-	for _, want := range []int{1500, 4000, 20000} {
-		_, result := bulkObjects(t, BulkOptions{Spans: 400, BytesPerSpan: want, Objects: 1})
-		if got := int(result.PlainBytes) / result.Spans; got < want*9/10 || got > want*11/10 {
-			t.Errorf("%d bytes a span, want about %d", got, want)
+	for _, o := range []BulkOptions{
+		{BytesPerSpan: 1500}, {BytesPerSpan: 4000}, {BytesPerSpan: 20000},
+		{BytesPerSpan: 2300, NoContent: true}, {BytesPerSpan: 5000, NoContent: true}, {BytesPerSpan: 3000, Instrumented: true}, {BytesPerSpan: 9000, Instrumented: true},
+	} {
+		o.Spans, o.Objects = 400, 1
+		_, result := bulkObjects(t, o)
+		if got := int(result.PlainBytes) / result.Spans; got < o.BytesPerSpan*9/10 || got > o.BytesPerSpan*11/10 {
+			t.Errorf("%+v: %d bytes a span", o, got)
 		}
 	}
 }

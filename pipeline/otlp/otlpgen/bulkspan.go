@@ -73,12 +73,29 @@ func (b *bulk) span(p place) Span {
 	default:
 		s.Name = "execute_tool run_shell"
 		s.Attributes = []KeyValue{str("gen_ai.operation.name", "execute_tool"), str("gen_ai.tool.name", "run_shell"), str("gen_ai.tool.call.id", call),
-			str("gen_ai.conversation.id", session), str("gen_ai.tool.call.arguments", `{"command":"job `+decimal(r.below(1000))+`"}`)}
+			str("gen_ai.conversation.id", session)}
+		if !b.NoContent {
+			s.Attributes = append(s.Attributes, str("gen_ai.tool.call.arguments", `{"command":"job `+decimal(r.below(1000))+`"}`))
+		}
 		if r.below(20) == 0 {
 			s.Status, s.StatusMessage = 2, "exit status 1"
 		}
 	}
-	text := r.text(b.BytesPerSpan - 820) // the rest of such a span
+	rest := b.BytesPerSpan - 820 // of such a span
+	switch {
+	case b.NoContent:
+		s.Attributes = append(s.Attributes, platform(&r, rest+200)...) // there are no messages around a text
+		return s
+	case b.Instrumented:
+		size := min(2000, rest/3)
+		s.Attributes = append(s.Attributes, platform(&r, size)...)
+		s.Events = []SpanEvent{{Name: "gen_ai.client.stream", At: s.End, Attributes: []KeyValue{num("chunks", int64(r.below(300))), str("finish", "complete")}}}
+		rest -= size + 250
+	}
+	text := r.text(rest)
+	if b.Instrumented {
+		text = lines(text)
+	}
 	switch {
 	case p.index == 0:
 		s.Attributes = append(s.Attributes, str("gen_ai.input.messages", string(jarr(jobj("role", "user", "parts", jarr(jobj("type", "text", "content", text)))))))
@@ -90,6 +107,51 @@ func (b *bulk) span(p place) Span {
 		s.Attributes = append(s.Attributes, str("gen_ai.tool.call.result", string(jstr(text))))
 	}
 	return s
+}
+
+// platform makes attributes as instrumentation adds them to every span, about n bytes of OTLP JSON: few values of most, a value of its own in some.
+func platform(r *random, n int) []KeyValue {
+	all := []KeyValue{
+		str("server.address", "model-gateway-"+decimal(r.below(8))+".internal.example"), num("server.port", 443), str("network.protocol.name", "http"),
+		str("network.protocol.version", "1.1"), str("http.request.method", "POST"), num("http.response.status_code", 200), str("url.scheme", "https"),
+		str("url.path", "/v1/agents/"+decimal(r.below(40))+"/invoke"), num("gen_ai.request.max_tokens", 4096), str("gen_ai.response.id", "resp_"+r.hex(24)),
+		str("gen_ai.response.model", "demo-model-2026-09"), str("user_agent.original", "agent-sdk/3.4."+decimal(r.below(5))+" (linux; x64)"), num("thread.id", int64(r.below(64))),
+		str("thread.name", "worker-"+decimal(r.below(64))), str("code.function.name", "agent.loop.Runner.step"), num("code.line.number", int64(r.below(900))),
+		str("k8s.pod.name", "agent-"+r.hex(10)), str("k8s.namespace.name", "agents"), str("cloud.region", "eu-central-1"), str("cloud.availability_zone", "eu-central-1a"),
+		str("feature_flag.key", "planner-v2"), num("http.request.body.size", int64(r.below(90_000))), num("http.response.body.size", int64(r.below(20_000))),
+		str("aws.request_id", r.hex(32)), num("gen_ai.server.time_to_first_token", int64(r.below(3000))), str("deployment.id", "d-"+decimal(r.below(30))),
+	}
+	kept, size := all[:0], 0
+	for _, kv := range all {
+		if size >= n {
+			break
+		}
+		kept = append(kept, kv)
+		size += len(kv.Key) + 42 + max(len(kv.Value.str), 4) // with the syntax around it
+	}
+	for i := 0; size < n; i++ { // larger spans have more of the same kind
+		kv := str("app.attribute."+decimal(i), r.hex(16))
+		kept = append(kept, kv)
+		size += len(kv.Key) + 58
+	}
+	return kept
+}
+
+// lines gives a text the line breaks and quotes of code and logs, which JSON has to escape; it stays as long.
+func lines(text string) string {
+	b, words := []byte(text), 0
+	for i, c := range b {
+		if c != ' ' {
+			continue
+		}
+		switch words++; {
+		case words%9 == 0:
+			b[i] = '\n'
+		case words%13 < 2:
+			b[i] = '"'
+		}
+	}
+	return string(b)
 }
 
 // text makes about n bytes of words and numbers, which compress like prose.
