@@ -104,6 +104,9 @@ func reason(old string) string {
 // What no file of a target shows is named among its losses: each fact is changed, and where the files stay as they were a loss says
 // so. criteria.json and manifest.json are left aside: they are nobody's format.
 func TestTarget_Loss_NamesWhatNoFileShows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine: nothing for the race detector")
+	}
 	for _, target := range allTargets() {
 		files := func(in *exports.Input) map[string][]byte {
 			t.Helper()

@@ -175,6 +175,9 @@ func TestCalibrateSessions(t *testing.T) {
 
 // Each fault of a judge of sessions is found.
 func TestCalibrateSessions_FindsFaults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the judge's calls are those of TestCalibrateSessions")
+	}
 	data := demoLake(t)
 	for name, c := range map[string]struct {
 		more func(user, criterion, verdict string) string
@@ -216,6 +219,9 @@ func TestCalibrateSessions_FindsFaults(t *testing.T) {
 
 // Labels are taken for what they are: those of something else are refused or counted.
 func TestCalibrateSessions_Labels(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the judge's calls are those of TestCalibrateSessions")
+	}
 	data, sheet := demoLake(t), filepath.Join(t.TempDir(), "sheet.csv")
 	bedrock(t, judgetest.Options{Script: steady(nil)})
 	sum, err := calibrateSessions(t, data, pipeline.CalibrateOptions{Sheet: sheet, Sample: 30})

@@ -218,6 +218,9 @@ func (c *cutReader) read(tb testing.TB, body string) (*objectResult, []string) {
 // An object that is cut anywhere, in whatever framing, gives the records before the cut, one row of quarantine that says from
 // where to the end nothing could be read, and counts that add up. A cut between documents cannot be seen.
 func TestCutAnywhereInEveryFraming(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine: nothing for the race detector")
+	}
 	c := newCutReader(t)
 	for _, f := range framings(t) {
 		t.Run(f.name, func(t *testing.T) {

@@ -258,6 +258,9 @@ func TestErrorOfEachEndsTheObject(t *testing.T) {
 // TestCutAnywhere cuts each case after every byte: nothing panics, the law holds, and documents that came whole before the
 // cut are the same.
 func TestCutAnywhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine: nothing for the race detector")
+	}
 	for _, c := range cases {
 		for n := range len(c.body) {
 			docs, _ := found(t, c.body[:n], Options{})

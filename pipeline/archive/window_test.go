@@ -83,6 +83,9 @@ func protoBytes(docs []string) string {
 
 // Every cut of every case is accounted for in a stream too.
 func TestStreamCutAnywhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine: nothing for the race detector")
+	}
 	for _, c := range cases {
 		for n := range len(c.body) {
 			streamed(t, strings.NewReader(c.body[:n]), Options{chunk: 70})

@@ -80,6 +80,9 @@ func visible(out, secret string) string {
 // A text that was truncated anywhere inside of a secret shows less than eight characters of it: what is left of a token after its prefix,
 // of a value after its name. Nothing can be done where the secret has neither: the bare secret key of the AWS documentation is known by its end.
 func TestMasker_String_CutAnywhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine: nothing for the race detector")
+	}
 	m := mask.New(mask.Options{})
 	samples := corpus()
 	if os.Getenv("TRACEJURY_SHARED") != "" {

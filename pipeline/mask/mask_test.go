@@ -39,6 +39,9 @@ func checkMasked(t *testing.T, m *mask.Masker, in, secret string, isJSON bool) {
 }
 
 func TestMasker_String_CorpusInCarriers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine: nothing for the race detector")
+	}
 	for name, m := range maskers() {
 		for _, c := range carriers() {
 			t.Run(name+"/"+c.id, func(t *testing.T) {

@@ -329,6 +329,9 @@ func inflate(body []byte) []byte {
 
 // TestAgainstPdata decodes every real document that the collector's library accepts, and wants the same records.
 func TestAgainstPdata(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine: nothing for the race detector")
+	}
 	docs, records, rejected := 0, 0, 0
 	sharedFiles(t, func(name string, body []byte) {
 		proto := len(body) > 0 && body[0] == '\n'

@@ -102,6 +102,9 @@ func TestSessionPagesHoldWhatTheTablesSay(t *testing.T) {
 
 // A page holds the first steps of a long session, those that verdicts point at, and says how many it leaves out.
 func TestLongSessionsAreCut(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine: nothing for the race detector")
+	}
 	m := small(t)
 	s := &m.Sessions[0]
 	s.Verdicts[0].EvidenceSteps = []int32{900}

@@ -59,6 +59,9 @@ var facts = []string{"prompt", "text", "answer", "call", "order", "outcome", "re
 
 // TestFidelity holds sessions built from real telemetry against the script that the harnesses were driven with.
 func TestFidelity(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine: nothing for the race detector")
+	}
 	shared := os.Getenv("TRACEJURY_SHARED")
 	if shared == "" {
 		t.Skip("TRACEJURY_SHARED is not set: no captures of real harnesses")

@@ -22,6 +22,9 @@ import (
 // TestBuildIsInvariant breaks the promise of purity on purpose: the records of real captures, one by one, shuffled, repeated,
 // put into batches of any size and encoded as JSON or protobuf, must build the same sessions.
 func TestBuildIsInvariant(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine: nothing for the race detector")
+	}
 	for _, c := range []struct{ client, scenario string }{
 		{"strands-ts", "unknown_skill"}, {"vercel-ai-sdk", "full_pdf"}, {"openai-agents-js", "wrong_skill"}, {"openai-agents-js", "full_pdf__sandbox"},
 		{"anthropic-sdk", "tool_denied"}, {"anthropic-sdk", "full_pdf__traceloop"}, {"langchain-js", "full_pdf__deep"}, {"claude-code", "tool_denied"},

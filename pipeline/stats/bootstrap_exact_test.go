@@ -129,6 +129,9 @@ func TestSumDistributionByBruteForce(t *testing.T) {
 }
 
 func TestLatticeAgreesWithBinomial(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine: nothing for the race detector")
+	}
 	for _, c := range []struct{ k, n int }{{1, 2}, {19, 20}, {500, 1000}, {1, 5000}, {300_000, 1_000_000}} {
 		for _, level := range []float64{0.5, 0.9, 0.95, 0.999} {
 			want := mustInterval(t, BootstrapProportion, c.k, c.n, level)
