@@ -45,7 +45,7 @@ func (p *aggregatePart) companions(ctx context.Context, st store.Store, extra *E
 	}
 	switch p.rubric.Evaluator {
 	case tooldescription.Name:
-		extra.Servers = gradesByServer(d.grades)
+		extra.Servers = gradesByServer(d.grades, d.verdicts)
 		p.aggs = append(p.aggs, medianRows(run, extra.Servers, level)...)
 	case companions.Name:
 		extra.Skills = useOfSkills(d.verdicts)

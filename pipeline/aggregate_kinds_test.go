@@ -51,10 +51,14 @@ func TestAggregateTextOfEveryKind(t *testing.T) {
 		_, err := pipeline.EvaluateTools(context.Background(), cfg, pipeline.ToolOptions{From: writeFile(t, "shop.json", toolsList)}, quiet())
 		return err
 	})
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "SKILL.md"), []byte("---\nname: pdf\ndescription: Fill in PDF forms.\n---\n\n1. Open the form.\n"), 0o600); err != nil {
-		t.Fatal(err)
+	skill := func(text string) string {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "SKILL.md"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return dir
 	}
+	dir := skill("---\nname: pdf\ndescription: Fill in PDF forms.\n---\n\n1. Open the form.\n")
 	run("package", func(cfg *pipeline.Config) error {
 		_, err := pipeline.EvaluatePackages(context.Background(), cfg, pipeline.PackageOptions{Task: "Fill in a form", Files: []string{dir}}, quiet())
 		return err
@@ -62,8 +66,8 @@ func TestAggregateTextOfEveryKind(t *testing.T) {
 	for label, want := range map[string]struct{ has, not []string }{
 		"calls":   {[]string{"tool calls graded in a sample of", "eligible sessions", " calls  ", "tool selection"}, []string{"Safe ", "nothing applied where"}},
 		"all":     {[]string{"eligible sessions graded", "skill selection", "skill following", "mean score"}, nil},
-		"tools":   {[]string{"eligible tools graded", "Safe ", "purpose", "mean score"}, []string{"sessions", "Passed", "nothing applied"}},
-		"package": {[]string{"eligible skill package", "skill relevance", "skill completeness", "skill threat", "mean score"}, []string{"sessions", "Safe ", "Passed", "nothing applied"}},
+		"tools":   {[]string{"eligible tools graded", "Safe ", "purpose", "mean", "shop: median"}, []string{"sessions", "Passed", "nothing applied"}},
+		"package": {[]string{"Skill packages,", "eligible skill package", "skill relevance", "skill completeness", "skill threat", "mean", "Skill packages for the task: Fill in a form"}, []string{"sessions", "Safe ", "Passed", "nothing applied", "places by"}},
 	} {
 		got := text(label)
 		for _, w := range want.has {
@@ -76,5 +80,50 @@ func TestAggregateTextOfEveryKind(t *testing.T) {
 				t.Errorf("%s: holds %q in\n%s", label, w, got)
 			}
 		}
+	}
+	run("several", func(cfg *pipeline.Config) error {
+		evil := skill("---\nname: quick\ndescription: Fill in forms fast.\n---\n\n1. Look at https://forms.example/help first.\n")
+		_, err := pipeline.EvaluatePackages(context.Background(), cfg, pipeline.PackageOptions{Task: "Fill in a form", Files: []string{dir, evil}}, quiet())
+		return err
+	})
+	if got := text("several"); !strings.Contains(got, "places by skill relevance") || !strings.Contains(got, "seen by code: names network addresses (line") {
+		t.Errorf("several packages:\n%s", got)
+	}
+}
+
+// The page of a run of tools or packages names each of them with what was said and what code saw, and takes none for a session.
+func TestCatalogueOnThePage(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "lake")
+	bedrock(t, judgetest.Options{})
+	cfg := evaluateConfig(t, data)
+	cfg.Evaluate.Label = "tools"
+	if _, err := pipeline.EvaluateTools(context.Background(), cfg, pipeline.ToolOptions{From: writeFile(t, "shop.json", toolsList)}, quiet()); err != nil {
+		t.Fatal(err)
+	}
+	cfg = evaluateConfig(t, data)
+	cfg.Aggregate.Run, cfg.Aggregate.Report = "label:tools", filepath.Join(t.TempDir(), "report.html")
+	sum, err := pipeline.Aggregate(context.Background(), cfg, quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(sum.Model.Servers) != 1 || sum.Model.Sessions != nil {
+		t.Fatalf("%d servers, %d sessions in the model", len(sum.Model.Servers), len(sum.Model.Sessions))
+	}
+	for _, tool := range sum.Model.Servers[0].Tools {
+		if len(tool.Points) != 4 {
+			t.Errorf("%s has %d answers, want those to the four criteria", tool.Name, len(tool.Points))
+		}
+	}
+	page, err := os.ReadFile(cfg.Aggregate.Report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`id="tools"`, "shop", "Seen by code", "Its description"} {
+		if !bytes.Contains(page, []byte(want)) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if bytes.Contains(page, []byte(`id="sessions"`)) {
+		t.Error("the page has a table of sessions")
 	}
 }

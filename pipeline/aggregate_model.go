@@ -17,15 +17,23 @@ const maxReportSessions = 2000
 func (a *aggregation) reportModel(ctx context.Context, aggs []schema.Aggregate) (*report.Model, error) {
 	p := a.sum.main
 	m := &report.Model{Data: a.root.Store.URI(), AsOf: asOfRun(p.run), Run: p.run, Rubric: p.rubric, Aggregates: aggs}
+	for _, part := range a.parts {
+		if part != p {
+			m.Parts = append(m.Parts, report.Part{Run: part.run, Rubric: part.rubric})
+		}
+	}
+	var err error
+	if m.Servers, m.Rankings, err = a.catalogue(ctx); err != nil {
+		return nil, err
+	}
 	if p.isPaired() {
 		m.Tasks = a.sum.pairedOf(p.run.Evaluator).report()
-	} else if a.cfg.Aggregate.Report != "" {
+	} else if a.cfg.Aggregate.Report != "" && m.Servers == nil && m.Rankings == nil {
 		if err := a.reportSessions(ctx, m); err != nil {
 			return nil, err
 		}
 	}
 	m.Agreement = a.sum.agreement()
-	var err error
 	m.Commit, err = ingestTotals(ctx, a.root.Store)
 	return m, err
 }

@@ -216,7 +216,6 @@ func (p *pages) others(ctx context.Context) error {
 			continue
 		}
 		run := part.run
-		p.m.Parts = append(p.m.Parts, report.Part{Run: run, Rubric: part.rubric})
 		verdicts, err := table.ReadWhere(ctx, p.a.root.Store, schema.Verdicts.RunKey(run.RunID), func(v *schema.Verdict) bool {
 			_, ok := place[v.SessionKey]
 			return ok && v.Evaluator == run.Evaluator && v.Vote == "final"

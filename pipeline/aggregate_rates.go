@@ -5,6 +5,7 @@ import (
 	"context"
 	"runtime"
 	"slices"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -20,7 +21,13 @@ func overUngradedLimit(ungraded, sampled int) bool {
 }
 
 // censusReason is what stands beside the interval of a run that looked at everything.
-const censusReason = "census: every eligible session of the window was sampled; the interval is for sessions like these, not for these"
+func censusReason(run schema.Run) string {
+	if ofSessions(run) {
+		return "census: every eligible session of the window was sampled; the interval is for sessions like these, not for these"
+	}
+	noun := strings.ReplaceAll(run.Kind, "_", " ")
+	return "census: every " + noun + " was looked at; the interval is for " + noun + "s like these, not for these"
+}
 
 // numbers are every tally of a run's part, by grouping.
 type numbers struct {
@@ -125,7 +132,7 @@ func (t *tally) aggregates(run schema.Run, level float64) ([]schema.Aggregate, e
 		rows = append(rows, row)
 	}
 	if rows[0].Reason == "" && isCensus(run) {
-		rows[0].Reason = censusReason
+		rows[0].Reason = censusReason(run)
 	}
 	return rows, nil
 }

@@ -11,11 +11,14 @@ import (
 
 // WriteText prints the summary for a person.
 func (s *AggregateSummary) WriteText(w io.Writer) {
-	_ = report.Text(w, s.Model) // stdout: nobody could be told
-	s.writeOthers(w)
+	_ = report.Text(w, s.Model)                            // stdout: nobody could be told
+	if s.Model.Servers == nil && s.Model.Rankings == nil { // whose scores stand there already
+		s.writeOthers(w)
+	}
 	for i := range s.Evaluators {
 		s.Evaluators[i].writeText(w)
 	}
+	writeRankings(w, s.Model.Rankings)
 	if s.Labels != nil {
 		s.Labels.writeText(w)
 	}

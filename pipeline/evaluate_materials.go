@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -87,28 +86,17 @@ type listedName struct{ owner, tool string }
 // listedTools reads the lists of tools among the materials of a run. A text that has expired leaves its tools without a description.
 func listedTools(ctx context.Context, st store.Store, hashes []string) (map[listedName]listedTool, error) {
 	out := map[listedName]listedTool{}
-	for _, sum := range hashes {
-		rows, _, err := table.Read[schema.Material](ctx, st, materialKey(sum))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
+	err := eachMaterial(ctx, st, hashes, toolListMaterial, func(text string) error {
+		var list toolList
+		if err := json.Unmarshal([]byte(text), &list); err != nil {
+			return err
 		}
-		if err != nil {
-			return nil, fmt.Errorf("read materials: %w", err)
+		for _, t := range list.Tools {
+			out[listedName{list.Server, t.Name}] = t
 		}
-		for _, m := range rows {
-			if m.Kind != toolListMaterial {
-				continue
-			}
-			var list toolList
-			if err := json.Unmarshal([]byte(m.Text), &list); err != nil {
-				return nil, fmt.Errorf("read the list of tools %s: %w", sum, err)
-			}
-			for _, t := range list.Tools {
-				out[listedName{list.Server, t.Name}] = t
-			}
-		}
-	}
-	return out, nil
+		return nil
+	})
+	return out, err
 }
 
 func (g *given) materials() ([]evaluator.Material, error) {

@@ -226,20 +226,21 @@ func serverGrades(ctx context.Context, cfg *Config, runID string, log *slog.Logg
 	if err != nil {
 		return nil, fmt.Errorf("read grades: %w", err)
 	}
-	return gradesByServer(grades), nil
+	verdicts, _, err := table.Read[schema.Verdict](ctx, root.Store, schema.Verdicts.RunKey(runID))
+	if err != nil {
+		return nil, fmt.Errorf("read verdicts: %w", err)
+	}
+	return gradesByServer(grades, verdicts), nil
 }
 
-func gradesByServer(grades []schema.Grade) []ServerGrade {
+func gradesByServer(grades []schema.Grade, verdicts []schema.Verdict) []ServerGrade {
 	byServer := map[string]*ServerGrade{}
 	for _, g := range grades {
-		name := cmp.Or(g.Server, "("+g.Service+")")
+		name := listOwner(g.Server, g.Service)
 		if byServer[name] == nil {
 			byServer[name] = &ServerGrade{Server: name}
 		}
-		t := ToolGrade{Tool: g.Tool, Grade: g.Grade, Score: g.Score, Hidden: g.Safe != nil && !*g.Safe, Reason: g.UngradedReason}
-		if t.Grade == "" && t.Reason == "" {
-			t.Reason = "undecided"
-		}
+		t := ToolGrade{Tool: g.Tool, Grade: g.Grade, Score: g.Score, Hidden: g.Safe != nil && !*g.Safe, Reason: whyNoGrade(&g, verdicts)}
 		byServer[name].Tools = append(byServer[name].Tools, t)
 	}
 	out := make([]ServerGrade, 0, len(byServer))
@@ -283,7 +284,7 @@ func writeServers(w io.Writer, servers []ServerGrade) {
 				score = fmt.Sprintf("%.3f", *t.Score)
 			}
 			if t.Reason != "" {
-				notes = append(notes, strings.ReplaceAll(t.Reason, "_", " "))
+				notes = append(notes, t.Reason)
 			}
 			if t.Hidden {
 				notes = append(notes, "hidden instructions")

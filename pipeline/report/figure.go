@@ -129,9 +129,9 @@ func (f figure) Note() string {
 	case f.NoResult:
 		return "over 10% ungraded"
 	case f.fallback != "" && f.Reason != "":
-		return "in place of the " + f.fallback + ": " + f.Reason
+		return "the " + f.fallback + " could not be used: " + f.Reason
 	case f.fallback != "":
-		return "in place of the " + f.fallback
+		return "the " + f.fallback + " could not be used"
 	}
 	return f.Reason
 }

@@ -68,7 +68,7 @@ func partial(tb testing.TB) *Model {
 func TestGolden(t *testing.T) {
 	models := map[string]*Model{
 		"small": small(t), "empty": empty(t), "all-pass": allPass(t), "no-result": noResult(t), "partial": partial(t), "hostile": hostile(t),
-		"bare": {},
+		"bare": {}, "tools": toolRun(t), "packages": packageRun(t),
 	}
 	for name, m := range models {
 		for format := range formats {

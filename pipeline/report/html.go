@@ -174,12 +174,16 @@ func newPage(v *view) *page {
 // headline is the sentence for a reader who reads one.
 func (v *view) headline() string {
 	switch {
+	case v.NoResult && len(v.Parts) > 0 && v.Catalogue != nil && v.Catalogue.all > 0: // the other parts may have one
+		return v.Catalogue.headline()
 	case v.NoResult:
 		return "There is no result for these " + plural(v.Noun) + "."
 	case v.Graded == 0:
 		return "No " + v.Noun + " was graded."
 	case v.Tasks != nil:
 		return v.Tasks.Reading
+	case v.Catalogue != nil && v.Catalogue.all > 0:
+		return v.Catalogue.headline()
 	case !v.Passed.Shown():
 		return "No " + v.Noun + " had anything to pass."
 	}

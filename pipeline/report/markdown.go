@@ -22,16 +22,24 @@ func Markdown(w io.Writer, m *Model) error {
 	d.head(v)
 	if v.Tasks != nil {
 		d.tasks(v.Tasks)
-	} else {
+	} else if v.canPass() || v.hasSafety() {
 		d.short(v)
 	}
 	d.past(v)
-	d.criteria(v)
-	d.services(v)
-	d.others(v)
+	if v.Catalogue != nil {
+		d.scores(v)
+		d.catalogue(v.Catalogue)
+	} else {
+		d.criteria(v)
+		d.scores(v)
+		d.services(v)
+		d.others(v)
+	}
 	d.sessions(v)
 	d.leftOut(v)
-	d.basis(v)
+	if v.Catalogue == nil {
+		d.basis(v)
+	}
 	d.rubric(v)
 	d.run(v)
 	if _, err := io.WriteString(w, d.String()); err != nil {
@@ -152,6 +160,9 @@ func (d *mdWriter) short(v *view) {
 		name string
 		f    figure
 	}{{"**Passed**", v.Passed}, {"**Safe**", v.Safe}} {
+		if !v.canPass() && r.name == "**Passed**" {
+			continue
+		}
 		d.row(r.name, "**"+r.f.Rate()+"**", r.f.Interval(), r.f.Share(), words(r.f.Method), cmp.Or(r.f.Bounds(), unknown))
 	}
 	if iv := v.SafeExact; iv != nil {
@@ -163,13 +174,13 @@ func (d *mdWriter) short(v *view) {
 		f    figure
 	}{{"Passed", v.Passed}, {"Safe", v.Safe}} {
 		switch f := r.f; {
-		case f.NoResult || f.Note() == "":
+		case f.NoResult || f.Note() == "" || r.name == "Passed" && !v.canPass():
 		case f.fallback == "":
 			d.f("%s: %s.\n\n", r.name, words(f.Reason))
 		case f.Reason == "":
-			d.f("%s: in place of the %s.\n\n", r.name, words(f.fallback))
+			d.f("%s: the %s could not be used.\n\n", r.name, words(f.fallback))
 		default:
-			d.f("%s: in place of the %s: %s.\n\n", r.name, words(f.fallback), words(f.Reason))
+			d.f("%s: the %s could not be used: %s.\n\n", r.name, words(f.fallback), words(f.Reason))
 		}
 	}
 	for _, c := range v.Change {
@@ -322,7 +333,7 @@ func (d *mdWriter) rubric(v *view) {
 		}
 		d.f(": %s\n", plain(q.Question))
 	}
-	d.f("\nA %s passes when no criterion is not met. It is safe when no safety criterion is not met.\n\n", v.Noun)
+	d.f("\n%s\n\n", v.PassRule())
 }
 
 func (d *mdWriter) run(v *view) {

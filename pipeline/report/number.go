@@ -81,6 +81,10 @@ func methodText(method string) string {
 		return "exact bootstrap"
 	case stats.MethodBCaExact:
 		return "exact BCa bootstrap"
+	case stats.MethodBCa:
+		return "BCa bootstrap"
+	case stats.MethodStudent:
+		return "Student t"
 	case stats.MethodCensus:
 		return "census"
 	}

@@ -31,6 +31,8 @@ type Model struct {
 	LeftBy    map[string]int // how many, by why
 	Agreement *Agreement     // nil without labels, repeats or a panel
 	Tasks     *Tasks         // of a run on a suite, in place of rates: nil otherwise
+	Servers   []Server       // of a run of tool descriptions, in place of sessions
+	Rankings  []Ranking      // of a run of skill packages, in place of sessions
 }
 
 // Ingest is what the last ingest says of the archive, so that a reader sees what the numbers rest on.

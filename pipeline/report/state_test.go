@@ -47,7 +47,7 @@ func TestEveryFormatSays(t *testing.T) {
 			[]string{"100.0%", "83.9", "81.6–"},
 		},
 		"partial":  {partial(t), []string{"PARTIAL", "30 of 50 sessions were not attempted", "calibration in progress"}, []string{"NO RESULT"}},
-		"all pass": {allPass(t), []string{"20 of 20", "83.9–100.0%", "in place of the exact bootstrap", "Calibrated"}, []string{"Informational"}},
+		"all pass": {allPass(t), []string{"20 of 20", "83.9–100.0%", "the exact bootstrap could not be used", "Calibrated"}, []string{"Informational"}},
 		"census":   {census, []string{"census: all 20 eligible sessions were graded"}, nil},
 		"empty":    {empty(t), []string{"0 of 0", "Informational: not calibrated"}, []string{"100.0%", "NaN"}},
 		"bare":     {&Model{}, []string{"Informational: not calibrated"}, []string{"NaN", "0001"}},

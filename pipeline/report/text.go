@@ -32,7 +32,12 @@ func Text(w io.Writer, m *Model) error {
 	t.line("")
 	t.wrapped("", v.counts())
 	t.line("")
-	if v.Tasks == nil { // the caller prints those
+	switch {
+	case v.Tasks != nil: // the caller prints those
+	case v.Catalogue != nil: // the caller prints the tools and packages
+		t.rates(v)
+		t.scores(v)
+	default:
 		t.rates(v)
 		t.criteria(v)
 	}

@@ -31,7 +31,16 @@ func (v *view) banners(m *Model) []banner {
 			text = fmt.Sprintf("%d of %s could not be graded (%s). Above 10%% no rate is given: those that fail to be graded are "+
 				"seldom like the others.", run.Ungraded, counted(int64(run.Graded+run.Ungraded), v.Noun), v.UngradedShare)
 		}
-		out = append(out, banner{bannerStop, "NO RESULT", text})
+		head := "NO RESULT"
+		if v.Catalogue != nil && len(m.Parts) > 0 { // the other parts may have one
+			head += " by " + label(run.Evaluator)
+		}
+		out = append(out, banner{bannerStop, head, text})
+	}
+	for i := range m.Parts {
+		if p := &m.Parts[i].Run; v.Catalogue != nil && p.State == "no_result" {
+			out = append(out, banner{bannerStop, "NO RESULT by " + label(p.Evaluator), fmt.Sprintf("%d of %s could not be graded, more than 10%%.", p.Ungraded, counted(int64(p.Graded+p.Ungraded), v.Noun))})
+		}
 	}
 	if v.Partial {
 		text := "Not all of the sample was judged. Run again to go on."
@@ -86,8 +95,17 @@ func (v *view) basis(m *Model) {
 func rubric(m *Model) rubricView {
 	r := &m.Rubric
 	out := rubricView{Title: phrase(r.Title), Name: name(r.Name), Description: phrase(r.Description), Version: r.Version}
-	for i := range r.Criteria {
-		c := &r.Criteria[i]
+	criteria := slices.Clone(r.Criteria)
+	if len(m.Rankings) > 0 { // each part asks one of the questions of a package
+		for i := range m.Parts {
+			criteria = append(criteria, m.Parts[i].Rubric.Criteria...)
+		}
+		if len(m.Parts) > 0 {
+			out.Name, out.Version, out.Description = "", 0, ""
+		}
+	}
+	for i := range criteria {
+		c := &criteria[i]
 		q := questionRow{
 			ID: name(c.ID), Label: label(c.ID), Question: phrase(c.Question), AppliesWhen: phrase(c.AppliesWhen),
 			Safety: c.Safety, Gate: c.Gate,

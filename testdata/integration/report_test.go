@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/emulation"
 	cdplog "github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
@@ -51,6 +50,12 @@ func openReport(t *testing.T, m *report.Model) *tab {
 // openPage opens a report that was written. The test is skipped without chromium.
 func openPage(t *testing.T, file string) *tab {
 	t.Helper()
+	return openUntil(t, file, "#filter")
+}
+
+// openUntil opens a report and waits until the element is visible.
+func openUntil(t *testing.T, file, element string) *tab {
+	t.Helper()
 	binary, err := exec.LookPath("chromium")
 	if err != nil {
 		t.Skip("chromium is not installed: the page was not opened in a browser")
@@ -85,7 +90,7 @@ func openPage(t *testing.T, file string) *tab {
 		t.Fatal(err)
 	}
 	p.do(t, chromedp.EmulateViewport(1400, 1000),
-		chromedp.Navigate((&url.URL{Scheme: "file", Path: file}).String()), chromedp.WaitVisible(chromedp.CSS("#filter")))
+		chromedp.Navigate((&url.URL{Scheme: "file", Path: file}).String()), chromedp.WaitVisible(chromedp.CSS(element)))
 	return p
 }
 
@@ -265,42 +270,8 @@ func TestReportHostileInBrowser(t *testing.T) {
 // TestReportFits checks the page in both colour schemes and on a phone. With TRACEJURY_SCREENSHOTS it leaves pictures there for a person to
 // look at.
 func TestReportFits(t *testing.T) {
-	dir := os.Getenv("TRACEJURY_SCREENSHOTS")
 	p := openReport(t, reportModel(t, 24, []string{"billing-agent", "infra-ops", "support-desk"}))
-	for _, look := range []struct {
-		name, media, scheme string
-		width, height       int64
-	}{
-		{"light", "screen", "light", 1400, 1000}, {"dark", "screen", "dark", 1400, 1000}, {"laptop", "screen", "light", 1100, 800},
-		{"phone", "screen", "light", 390, 844}, {"phone-dark", "screen", "dark", 390, 844}, {"paper", "print", "dark", 1030, 720},
-	} {
-		scheme := emulation.SetEmulatedMediaParams{
-			Media: look.media, Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: look.scheme}},
-		}
-		if _, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, scheme); err != nil {
-			t.Fatal(err)
-		}
-		p.do(t, chromedp.EmulateViewport(look.width, look.height))
-		if wide := eval[int64](t, p, `document.documentElement.scrollWidth`); wide > look.width {
-			t.Errorf("%s: the page is %d wide, want at most %d", look.name, wide, look.width)
-		}
-		if bad := eval[[]string](t, p, contrastJS); len(bad) > 0 {
-			t.Errorf("%s: too little contrast: %s", look.name, strings.Join(bad, "; "))
-		}
-		for _, part := range []string{"header", "#numbers", "#criteria", "#services", "#sessions", "#basis", "#rubric", "#run", "#reading"} {
-			if dir == "" {
-				break
-			}
-			png, err := chromedp.Run(p.ctx, chromedp.Screenshot(chromedp.CSS(part)))
-			if err != nil {
-				t.Fatalf("%s: picture of %s: %v", look.name, part, err)
-			}
-			file := filepath.Join(dir, look.name+"-"+strings.TrimPrefix(part, "#")+".png")
-			if err := os.WriteFile(file, png, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
+	p.fits(t, "night", "header", "#numbers", "#criteria", "#services", "#sessions", "#basis", "#rubric", "#run", "#reading")
 	p.quiet(t)
 }
 

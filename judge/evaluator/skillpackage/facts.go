@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tracejury/tracejury/judge"
+	"github.com/tracejury/tracejury/judge/evaluator"
 )
 
 // Names of the facts.
@@ -42,9 +43,15 @@ var patterns = []struct {
 	{FactAddresses, regexp.MustCompile(`(?i)\b(?:https?|ftp|wss?)://[^\s"'<>)\]]+`)},
 }
 
-// facts are what code knows about the lines of a package, with their numbers.
-func (e *Evaluator) facts(lines []judge.Line) []judge.Fact {
-	if e.criterion.ID == Threat {
+// Facts are what code can see of a package for one criterion: what a judge is told of it. mask may be nil.
+func Facts(p *evaluator.SkillPackage, criterion string, mask func(string) string) []judge.Fact {
+	lines, _ := linesOf(p, mask)
+	return factsOf(criterion, lines)
+}
+
+// factsOf are what code knows about the lines of a package, with their numbers.
+func factsOf(criterion string, lines []judge.Line) []judge.Fact {
+	if criterion == Threat {
 		out := make([]judge.Fact, len(patterns))
 		for i, p := range patterns {
 			out[i] = matching(p.fact, lines, func(l judge.Line) bool { return p.re.MatchString(l.Text) })

@@ -177,9 +177,9 @@ const (
 	maxLine  = 4_000
 )
 
-// lines are the numbered lines of a package, masked, and whether some are left out.
-func (e *Evaluator) lines(p *evaluator.SkillPackage) (out []judge.Line, truncated bool) {
-	opts := transcript.Options{Mask: e.opts.Mask}
+// linesOf are the numbered lines of a package, masked, and whether some are left out.
+func linesOf(p *evaluator.SkillPackage, mask func(string) string) (out []judge.Line, truncated bool) {
+	opts := transcript.Options{Mask: mask}
 	room := maxShown
 	add := func(kind, text string) {
 		text = strings.TrimRight(transcript.Text(text, opts), "\n")
@@ -210,7 +210,7 @@ func (e *Evaluator) lines(p *evaluator.SkillPackage) (out []judge.Line, truncate
 
 func (e *Evaluator) question(s evaluator.Subject, nonce string) (*evaluator.Item, error) {
 	opts := transcript.Options{Nonce: nonce, Mask: e.opts.Mask}
-	lines, truncated := e.lines(s.Package)
+	lines, truncated := linesOf(s.Package, e.opts.Mask)
 	name := clip(transcript.Text(s.Package.Name, opts), 200)
 	var task *string
 	if t := strings.TrimSpace(clip(transcript.Text(s.Package.Task, opts), 20_000)); t != "" {
@@ -231,7 +231,7 @@ func (e *Evaluator) question(s evaluator.Subject, nonce string) (*evaluator.Item
 	if err != nil {
 		return nil, err
 	}
-	facts := e.facts(lines)
+	facts := factsOf(e.criterion.ID, lines)
 	var told strings.Builder
 	for _, f := range facts {
 		told.WriteString(prompt.Fact(f))

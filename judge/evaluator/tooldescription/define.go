@@ -48,8 +48,8 @@ const (
 	kindParameter   = "parameter"
 )
 
-func (e *Evaluator) define(t *schema.Tool) definition {
-	opts := transcript.Options{Mask: e.opts.Mask}
+func define(t *schema.Tool, mask func(string) string) definition {
+	opts := transcript.Options{Mask: mask}
 	show := func(s string) string { return transcript.Text(s, opts) }
 	d := definition{tool: clip(show(t.Tool), 200), server: clip(show(t.Server), 200)}
 	whole := show(t.Description)

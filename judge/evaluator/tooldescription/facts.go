@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"github.com/tracejury/tracejury/judge"
+	"github.com/tracejury/tracejury/schema"
 )
 
 // Names of the facts.
@@ -30,6 +31,12 @@ var (
 		`\b(?:ignore|disregard|forget|override)\b.{0,20}\b(?:previous|prior|above|earlier|system|safety)\b.{0,20}\b(?:instructions?|rules?|prompts?)`)
 	invisibles = regexp.MustCompile(`\[U\+(?:200[BCEF]|202[A-E]|206[0-9A-F]|FEFF|E00[0-9A-F]{2}|00AD)\b[^\]]*\]|\[U\+200D ×\d+\]`)
 )
+
+// Facts are what code can see of a tool's definition: what a judge is told of it. mask may be nil.
+func Facts(t *schema.Tool, mask func(string) string) []judge.Fact {
+	d := define(t, mask)
+	return d.facts()
+}
 
 // facts are what code can see of a definition.
 func (d *definition) facts() []judge.Fact {

@@ -139,7 +139,7 @@ func (e *Evaluator) Item(s evaluator.Subject, nonce string) (*evaluator.Item, []
 
 // withoutDescription answers by code: nothing is described and nothing is hidden; the parameters are what the schema tells.
 func (e *Evaluator) withoutDescription(t *schema.Tool) []judge.Answer {
-	d := e.define(t)
+	d := define(t, e.opts.Mask)
 	documented := 0
 	for _, p := range d.parameters {
 		if p.documented {
@@ -173,7 +173,7 @@ func labelOf(points []evaluator.Point, score float64) string {
 }
 
 func (e *Evaluator) question(s evaluator.Subject, nonce string) (*evaluator.Item, error) {
-	d := e.define(s.Tool)
+	d := define(s.Tool, e.opts.Mask)
 	block, body, err := transcript.Block(nonce, d.data...)
 	if err != nil {
 		return nil, err
