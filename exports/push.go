@@ -12,6 +12,8 @@ import (
 // checked, masked and listed in the manifest is what arrives.
 type Pusher interface {
 	Target
+	// Ready says what a push lacks, of what can be known without a call. It is asked before anything is written.
+	Ready(ctx context.Context, dryRun bool) error
 	// Push makes the platform hold the file set. It can be repeated at any time, also after a crash at any point: what is there
 	// stays, what is missing is added, nothing is there twice. What failed is reported to the outbox and joined in the error;
 	// what does not depend on it is sent all the same.

@@ -50,6 +50,11 @@ func Export(ctx context.Context, cfg *Config, opts ExportOptions, log *slog.Logg
 	if err != nil {
 		return nil, err
 	}
+	for _, p := range to {
+		if err := p.Ready(ctx, opts.DryRun); err != nil {
+			return nil, &ExitError{Code: ExitUsage, Err: fmt.Errorf("--push %s: %w", p.Name(), err), Hint: "nothing was written or sent"}
+		}
+	}
 	in, done, err := exportInput(ctx, cfg, log)
 	if err != nil {
 		return nil, err

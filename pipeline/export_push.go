@@ -18,6 +18,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/smithy-go/logging"
 
 	"github.com/tracejury/tracejury/exports"
 	"github.com/tracejury/tracejury/exports/agentcore"
@@ -90,7 +91,7 @@ type awsAccount struct{ region string }
 
 // Config implements agentcore.Account.
 func (a awsAccount) Config(ctx context.Context) (aws.Config, error) {
-	return config.LoadDefaultConfig(ctx, config.WithRegion(cmp.Or(os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"), a.region)))
+	return config.LoadDefaultConfig(ctx, config.WithLogger(logging.Nop{}), config.WithRegion(cmp.Or(os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"), a.region)))
 }
 
 // entra asks the environment, a managed identity or the Azure CLI for tokens, the first time that one is wanted.
@@ -110,10 +111,20 @@ func (e *entra) Token(ctx context.Context) (string, error) {
 	}
 	t, err := e.cred.GetToken(ctx, policy.TokenRequestOptions{Scopes: []string{foundry.Scope}})
 	if err != nil {
-		return "", fmt.Errorf("get an Entra token: %w", err)
+		return "", &noToken{err}
 	}
 	return t.Token, nil
 }
+
+// noToken is that nobody gives a token, in one line: the library tells each way that it tried, with whole answers of servers.
+type noToken struct{ err error }
+
+func (e *noToken) Error() string {
+	words := slices.DeleteFunc(strings.Fields(e.err.Error()), func(w string) bool { return strings.Trim(w, "-") == "" })
+	return "no Entra token: set AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or run az login: " + strings.Join(words, " ")
+}
+
+func (e *noToken) Unwrap() error { return e.err }
 
 // pushLedger is the file below the state directory that remembers what was sent.
 const pushLedger = "push.jsonl"

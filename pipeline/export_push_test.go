@@ -2,6 +2,7 @@ package pipeline_test
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -136,5 +137,53 @@ func TestExport_AllTargets(t *testing.T) {
 	cfg.Export.To = []string{"agentarts"}
 	if _, err := pipeline.Export(t.Context(), cfg, pipeline.ExportOptions{}, quiet()); err == nil || !strings.Contains(err.Error(), "graded no skill package") {
 		t.Errorf("agentarts: %v", err)
+	}
+}
+
+// What a push lacks, of what can be known beforehand, is one error that names it, and nothing is written; a dry run lacks nothing.
+func TestExportPush_NotReady(t *testing.T) {
+	data := demoRun(t)
+	for _, k := range []string{"AWS_REGION", "AWS_DEFAULT_REGION", "ANTHROPIC_API_KEY", "AWS_PROFILE"} {
+		t.Setenv(k, "")
+	}
+	t.Setenv("AWS_CONFIG_FILE", filepath.Join(t.TempDir(), "none"))
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+	for _, c := range []struct {
+		to   string
+		want string
+		edit func(*pipeline.PushConfig)
+	}{
+		{"agentcore", "AWS_REGION", nil},
+		{"foundry", "--foundry-endpoint", nil},
+		{"foundry", "want https", func(p *pipeline.PushConfig) { p.Foundry.Endpoint = "http://example.com/api/projects/p" }},
+		{"foundry", "projects/PROJECT", func(p *pipeline.PushConfig) { p.Foundry.Endpoint = "https://example.com/" }},
+		{"outcomes", "ANTHROPIC_API_KEY", nil},
+		{"outcomes", "want https", func(p *pipeline.PushConfig) { p.Outcomes.Endpoint = "ftp://example.com" }},
+		{"outcomes", "--outcome-session", func(p *pipeline.PushConfig) { p.Outcomes.Session, p.Outcomes.Task = "../files", "Do it." }},
+		{"outcomes", "--outcome-agent", func(p *pipeline.PushConfig) { p.Outcomes.Agent, p.Outcomes.Environment = "a b", "env_1" }},
+	} {
+		cfg := config(t, "", data)
+		cfg.Export.Out, cfg.Export.AllowPartial = filepath.Join(t.TempDir(), "out"), true
+		cfg.Export.Push.To = []string{c.to}
+		if c.edit != nil {
+			c.edit(&cfg.Export.Push)
+			t.Setenv("ANTHROPIC_API_KEY", platformtest.ClaudeKey)
+		}
+		_, err := pipeline.Export(t.Context(), cfg, pipeline.ExportOptions{Push: pipeline.PushOptions{Yes: true}}, quiet())
+		var exit *pipeline.ExitError
+		if !errors.As(err, &exit) || exit.Code != pipeline.ExitUsage || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want %s", c.to, err, c.want)
+		}
+		if _, err := os.Stat(cfg.Export.Out); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: something was written: %v", c.to, err)
+		}
+		t.Setenv("ANTHROPIC_API_KEY", "")
+		if c.edit != nil {
+			continue
+		}
+		var shown bytes.Buffer
+		if _, err := pipeline.Export(t.Context(), cfg, pipeline.ExportOptions{DryRun: true, Push: pipeline.PushOptions{Now: time.Date(2026, 11, 30, 6, 0, 0, 0, time.UTC), Out: &shown}}, quiet()); err != nil || !strings.Contains(shown.String(), "POST https://") {
+			t.Errorf("%s: dry run: %v: %s", c.to, err, shown.String())
+		}
 	}
 }

@@ -63,22 +63,40 @@ func (t Target) Push(ctx context.Context, files fs.FS, box *exports.Outbox) erro
 	return errors.Join(errs...)
 }
 
-func (t Target) connect(ctx context.Context, box *exports.Outbox) (*pusher, error) {
-	cfg := aws.Config{Region: "eu-central-1"}
+// Ready implements exports.Pusher.
+func (t Target) Ready(ctx context.Context, dryRun bool) error {
+	_, err := t.config(ctx, dryRun)
+	return err
+}
+
+// config is how to reach the account. A dry run needs none: nothing is signed for anyone.
+func (t Target) config(ctx context.Context, dryRun bool) (cfg aws.Config, err error) {
 	switch {
 	case t.Account != nil:
-		var err error
 		if cfg, err = t.Account.Config(ctx); err != nil {
-			return nil, fmt.Errorf("connect to AWS: %w", err)
+			return cfg, fmt.Errorf("connect to AWS: %w", err)
 		}
-	case !box.DryRun:
-		return nil, errors.New("connect to AWS: no account is configured")
+	case !dryRun:
+		return cfg, errors.New("connect to AWS: no account is configured")
+	}
+	if dryRun {
+		cfg.Region, cfg.Credentials = cmp.Or(cfg.Region, "your-region"), credentials.NewStaticCredentialsProvider("dry-run", "dry-run", "")
 	}
 	if cfg.Region == "" {
-		return nil, errors.New("connect to AWS: no region: set AWS_REGION")
+		return cfg, errors.New("connect to AWS: no region: set AWS_REGION")
 	}
-	if box.DryRun { // nothing is signed for anyone
-		cfg.Credentials = credentials.NewStaticCredentialsProvider("dry-run", "dry-run", "")
+	return cfg, nil
+}
+
+func (t Target) connect(ctx context.Context, box *exports.Outbox) (*pusher, error) {
+	cfg, err := t.config(ctx, box.DryRun)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Credentials != nil {
+		if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
+			return nil, fmt.Errorf("connect to AWS: no credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run aws sso login: %w", err)
+		}
 	}
 	p := &pusher{box: box}
 	p.control = bedrockagentcorecontrol.NewFromConfig(cfg, func(o *bedrockagentcorecontrol.Options) {

@@ -49,7 +49,7 @@ func (t Target) Push(ctx context.Context, files fs.FS, box *exports.Outbox) erro
 	if !exports.Has(files, EvaluatorFile) && !exports.Has(files, ToolsFile) {
 		return box.Fail(exports.Result{Target: t.Name(), Kind: "evaluator", Name: EvaluatorFile}, exports.ErrNothing)
 	}
-	p, err := t.connect(box)
+	p, err := t.connect(ctx, box)
 	if err != nil {
 		return box.Fail(exports.Result{Target: t.Name(), Kind: "project", Name: t.Endpoint}, err)
 	}
@@ -63,19 +63,42 @@ func (t Target) Push(ctx context.Context, files fs.FS, box *exports.Outbox) erro
 	return errors.Join(append(errs, p.pushTasks(ctx, files), p.pushTools(ctx, files))...)
 }
 
-func (t Target) connect(box *exports.Outbox) (*pusher, error) {
+// Ready implements exports.Pusher.
+func (t Target) Ready(_ context.Context, dryRun bool) error {
+	_, err := t.base(dryRun)
+	return err
+}
+
+// base is the project's address. A dry run needs none.
+func (t Target) base(dryRun bool) (string, error) {
 	base := strings.TrimSuffix(t.Endpoint, "/")
-	if base == "" && box.DryRun {
-		base = "https://ACCOUNT_REPLACE.services.ai.azure.com/api/projects/PROJECT_REPLACE"
+	switch {
+	case base == "" && dryRun:
+		return "https://ACCOUNT_REPLACE.services.ai.azure.com/api/projects/PROJECT_REPLACE", nil
+	case base == "":
+		return "", errors.New("no project: want --foundry-endpoint https://ACCOUNT.services.ai.azure.com/api/projects/PROJECT, or AZURE_AI_PROJECT_ENDPOINT")
 	}
 	if err := exports.CheckBase(base); err != nil {
-		return nil, fmt.Errorf("project endpoint %q: %w", exports.Cut(base, 200), err)
+		return "", fmt.Errorf("--foundry-endpoint %q: %w", exports.Cut(base, 200), err)
 	}
 	if u, err := url.Parse(base); err != nil || !projectPath.MatchString(u.Path) {
-		return nil, fmt.Errorf("project endpoint %q: want https://ACCOUNT.services.ai.azure.com/api/projects/PROJECT", exports.Cut(base, 200))
+		return "", fmt.Errorf("--foundry-endpoint %q: want https://ACCOUNT.services.ai.azure.com/api/projects/PROJECT", exports.Cut(base, 200))
 	}
-	if t.Tokens == nil && !box.DryRun {
-		return nil, errors.New("no source of Entra tokens is configured")
+	return base, nil
+}
+
+func (t Target) connect(ctx context.Context, box *exports.Outbox) (*pusher, error) {
+	base, err := t.base(box.DryRun)
+	if err != nil {
+		return nil, err
+	}
+	if !box.DryRun { // asked for once here, what is missing is told once
+		if t.Tokens == nil {
+			return nil, errors.New("no source of Entra tokens is configured")
+		}
+		if _, err := t.Tokens.Token(ctx); err != nil {
+			return nil, err
+		}
 	}
 	dry := &dryProject{base: base}
 	auth := func(ctx context.Context, h http.Header) ([]string, error) {

@@ -54,7 +54,7 @@ func (t Target) Push(ctx context.Context, files fs.FS, box *exports.Outbox) erro
 	if !exports.Has(files, RubricFile) {
 		return box.Fail(exports.Result{Target: t.Name(), Kind: "file", Name: RubricFile}, exports.ErrNothing)
 	}
-	p, err := t.connect(box)
+	p, err := t.connect(ctx, box)
 	if err != nil {
 		return box.Fail(exports.Result{Target: t.Name(), Kind: "workspace", Name: cmp.Or(t.Endpoint, DefaultEndpoint)}, err)
 	}
@@ -84,14 +84,37 @@ func (t Target) Push(ctx context.Context, files fs.FS, box *exports.Outbox) erro
 	return errors.Join(err, tasks)
 }
 
-func (t Target) connect(box *exports.Outbox) (*pusher, error) {
-	base := strings.TrimSuffix(cmp.Or(t.Endpoint, DefaultEndpoint), "/")
+// Ready implements exports.Pusher.
+func (t Target) Ready(_ context.Context, dryRun bool) error {
+	base := t.base()
 	if err := exports.CheckBase(base); err != nil {
-		return nil, fmt.Errorf("endpoint %q: %w", exports.Cut(base, 200), err)
+		return fmt.Errorf("--claude-endpoint %q: %w", exports.Cut(base, 200), err)
 	}
-	if t.Key == "" && !box.DryRun {
-		return nil, errors.New("no API key: set ANTHROPIC_API_KEY")
+	if t.Key == "" && !dryRun {
+		return errors.New("no API key: set ANTHROPIC_API_KEY")
 	}
+	for _, x := range []struct{ flag, id string }{{"--outcome-agent", t.Agent}, {"--outcome-environment", t.Environment}} {
+		if x.id != "" && !sessionID.MatchString(x.id) {
+			return fmt.Errorf("%s %q: want an id of the platform", x.flag, exports.Cut(x.id, 100))
+		}
+	}
+	switch {
+	case t.Task == nil:
+	case !sessionID.MatchString(t.Task.SessionID):
+		return fmt.Errorf("--outcome-session %q: want an id of the platform", exports.Cut(t.Task.SessionID, 100))
+	case strings.TrimSpace(t.Task.Description) == "" || !utf8.ValidString(t.Task.Description):
+		return errors.New("--outcome-task: want what the agent is to produce")
+	}
+	return nil
+}
+
+func (t Target) base() string { return strings.TrimSuffix(cmp.Or(t.Endpoint, DefaultEndpoint), "/") }
+
+func (t Target) connect(ctx context.Context, box *exports.Outbox) (*pusher, error) {
+	if err := t.Ready(ctx, box.DryRun); err != nil {
+		return nil, err
+	}
+	base := t.base()
 	auth := func(_ context.Context, h http.Header) ([]string, error) {
 		h.Set("anthropic-version", apiVersion)
 		if !box.DryRun {
@@ -190,12 +213,7 @@ func Warning(tasks, iterations int) string {
 // pushOutcome sends the event unless the session has it. The platform starts work on each that it gets.
 func (p *pusher) pushOutcome(ctx context.Context, task *Task, fileID, rubric string, iterations int) error {
 	result := exports.Result{Target: "outcomes", Kind: "outcome", Name: task.SessionID}
-	switch {
-	case !sessionID.MatchString(task.SessionID):
-		return p.box.Fail(result, fmt.Errorf("session %q: want a session id", exports.Cut(task.SessionID, 100)))
-	case strings.TrimSpace(task.Description) == "" || !utf8.ValidString(task.Description):
-		return p.box.Fail(result, errors.New("the task has no description"))
-	case !p.box.Yes && !p.box.DryRun:
+	if !p.box.Yes && !p.box.DryRun {
 		return p.box.Fail(result, fmt.Errorf("%w: %s", exports.ErrConsent, Warning(1, iterations)))
 	}
 	event := fileOutcome{Type: "user.define_outcome", Description: task.Description, Rubric: fileText{"file", fileID}, MaxIterations: iterations}

@@ -60,8 +60,6 @@ func (p *pusher) pushTasks(ctx context.Context, files fs.FS, agent, environment 
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		err = errors.New("the export holds no tasks: name a suite with --suite")
-	case err == nil && (!sessionID.MatchString(agent) || !sessionID.MatchString(environment)):
-		err = fmt.Errorf("agent %q, environment %q: want their ids", exports.Cut(agent, 100), exports.Cut(environment, 100))
 	case err == nil && !p.box.Yes && !p.box.DryRun:
 		err = fmt.Errorf("%w: %s", exports.ErrConsent, Warning(len(tasks), iterations))
 	}
