@@ -319,7 +319,7 @@ func (e *evaluateRun) forecast(ctx context.Context, sample []candidate) error {
 				}
 				for _, it := range append([]evaluator.Item{*item}, item.More...) {
 					e.sum.Calls += votes
-					e.sum.InputTokens += int64(votes) * int64(len(it.Request.System)+len(it.Request.User)) / charsPerToken
+					e.sum.InputTokens += int64(votes) * int64(len(it.Request.System)+len(it.Request.User)+len(it.Request.Schema)) / charsPerToken
 				}
 			}
 		}

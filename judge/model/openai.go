@@ -115,7 +115,7 @@ func (o *openAI) ask(ctx context.Context, req *judge.Request, limited bool) (jud
 		body.MaxTokens, body.MaxCompletion = 0, req.MaxTokens
 	}
 	system := req.System
-	if req.Schema != "" && o.opts.Mode == ModeText && !strings.Contains(system, req.Schema) { // most prompts hold it
+	if req.Schema != "" && o.opts.Mode == ModeText && !strings.Contains(system, req.Schema) { // a prompt of the user's may hold it
 		system += "\n\nThe JSON Schema of the answer:\n" + req.Schema
 	}
 	body.Messages = append([]chatMessage{{"system", system}}, messages(req, func(role, text string) chatMessage { return chatMessage{role, text} })...)

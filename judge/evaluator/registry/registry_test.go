@@ -1,7 +1,10 @@
 package registry_test
 
 import (
+	"os"
+	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/tracejury/tracejury/judge"
@@ -42,6 +45,23 @@ func TestEveryEntryIsWhole(t *testing.T) {
 	for _, name := range judge.BuiltinNames() {
 		if !used[name] {
 			t.Errorf("no evaluator takes the built-in rubric %s", name)
+		}
+	}
+}
+
+// A schema goes with every question beside its prompt: one that the prompt holds, too, is paid for twice.
+func TestNoPromptHoldsItsSchema(t *testing.T) {
+	files, err := filepath.Glob("../*/prompts/*/*.tmpl")
+	if err != nil || len(files) < 12 {
+		t.Fatal(len(files), err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), ".Schema") {
+			t.Errorf("%s holds the schema", file)
 		}
 	}
 }

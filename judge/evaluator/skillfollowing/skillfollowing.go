@@ -163,6 +163,9 @@ func (e *Evaluator) question(s *evaluator.Subject, l *invocation.Load, nonce str
 		Step  int    `json:"loaded_at_step,omitempty"`
 	}{name, l.Step}}
 	for line := range strings.SplitSeq(body, "\n") {
+		if strings.TrimSpace(line) == "" {
+			continue // tells nothing, and costs as much as a short line
+		}
 		data = append(data, struct {
 			Line string `json:"instruction"`
 		}{line})

@@ -223,7 +223,9 @@ func (e *Evaluator) question(s evaluator.Subject, nonce string) (*evaluator.Item
 		if l.Note != "" {
 			key = "file_begins"
 		}
-		data = append(data, shownLine{l.Step, key, l.Text})
+		if strings.TrimSpace(l.Text) != "" { // an empty line tells nothing; the numbers of the others stay
+			data = append(data, shownLine{l.Step, key, l.Text})
+		}
 		plain.WriteString(l.Text)
 		plain.WriteByte('\n')
 	}
