@@ -147,9 +147,9 @@ func (p *platforms) check(t *testing.T, dir string) {
 	}
 }
 
-// faults is a random fault in some of the calls.
-func faults(mix *rand.Rand) platformtest.Fault {
-	switch x := mix.IntN(40); {
+// faults is a random fault in some of the calls: six of so many.
+func faults(mix *rand.Rand, of int) platformtest.Fault {
+	switch x := mix.IntN(of); {
 	case x < 5:
 		return platformtest.Throttle + platformtest.Fault(x)
 	case x == 5:
@@ -161,9 +161,9 @@ func faults(mix *rand.Rand) platformtest.Fault {
 // TestKilledPushGoesOn kills export at random calls, before they are carried out and after, while calls are throttled, fail, are reset and
 // are slow. In the end each platform holds everything, and nothing twice.
 func TestKilledPushGoesOn(t *testing.T) {
-	rounds, kills := 1, 4
+	rounds, kills, of := 1, 2, 150
 	if os.Getenv("TRACEJURY_SOAK") != "" {
-		rounds, kills = 4, 15
+		rounds, kills, of = 4, 15, 40
 	} else if testing.Short() {
 		t.Skip("kills pushes, each of which waits for what was on its way")
 	}
@@ -185,7 +185,7 @@ func TestKilledPushGoesOn(t *testing.T) {
 			var r *running
 			p.set(func(n int) platformtest.Fault {
 				if n < at {
-					return faults(mix)
+					return faults(mix, of)
 				}
 				if r == nil {
 					r = <-started
@@ -204,7 +204,7 @@ func TestKilledPushGoesOn(t *testing.T) {
 				t.Logf("round %d: ended by itself before call %d: exit %d %s", round, at, o.code, o.errorLine())
 			}
 		}
-		p.set(func(int) platformtest.Fault { return faults(mix) })
+		p.set(func(int) platformtest.Fault { return faults(mix, of) })
 		for n := 1; ; n++ {
 			o := w.start("export", args...).wait()
 			if o.code == exitOK {
