@@ -82,7 +82,7 @@ func Aggregate(ctx context.Context, cfg *Config, log *slog.Logger) (*AggregateSu
 	if err != nil {
 		return nil, err
 	}
-	runs, err := findRun(ctx, root.Store, cfg.Aggregate.Run)
+	runs, err := findRun(ctx, root.Store, cfg.Aggregate.Run, cfg.latestUntil())
 	if err != nil {
 		return nil, err
 	}

@@ -70,7 +70,7 @@ func readLabels(path string) ([]labels.Label, error) {
 		return nil, usagef("--labels %s: %w", path, err)
 	}
 	if len(out) == 0 {
-		return nil, usagef("--labels %s: no label: want lines of JSON or CSV with session, criterion and verdict", path)
+		return nil, usagef("--labels %s: no label: no row has a verdict; fill in met, not_met, not_applicable or unclear in a sheet of export --to labels, or give lines of JSON or CSV with session, criterion and verdict", path)
 	}
 	return out, nil
 }

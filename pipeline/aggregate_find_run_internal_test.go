@@ -65,14 +65,25 @@ func TestFindRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
-		"latest": "2026-11-30-aaaaaaaaaaaa", "label:release": id("2026-11-28"), "label:try": "2026-11-30-cccccccccccc", id("2026-11-29"): id("2026-11-29"),
+		"latest": "2026-11-30-aaaaaaaaaaaa", "aaaa": "2026-11-30-aaaaaaaaaaaa", "2026-11-30-b": "2026-11-30-bbbbbbbbbbbb", "2026-11-29": id("2026-11-29"), "label:release": id("2026-11-28"), "label:try": "2026-11-30-cccccccccccc", id("2026-11-29"): id("2026-11-29"),
 	} {
-		if rows, err := findRun(t.Context(), st, name); err != nil || rows[0].RunID != want {
+		if rows, err := findRun(t.Context(), st, name, ""); err != nil || rows[0].RunID != want {
 			t.Errorf("%s: %v, %v, want %s", name, rows, err, want)
 		}
 	}
-	for _, name := range []string{"label:relaese", id("2026-11-27")} {
-		if _, err := findRun(t.Context(), st, name); err == nil || Exit(new(bytes.Buffer), err) != ExitUsage {
+	for until, want := range map[string]string{"2026-12-24": "2026-11-30-aaaaaaaaaaaa", "2026-11-29": id("2026-11-29"), "2026-11-28": id("2026-11-28")} {
+		if rows, err := findRun(t.Context(), st, "latest", until); err != nil || rows[0].RunID != want {
+			t.Errorf("latest up to %s: %v, %v, want %s", until, rows, err, want)
+		}
+	}
+	if _, err := findRun(t.Context(), st, "latest", "2026-11-27"); err == nil || Exit(new(bytes.Buffer), err) != ExitNoResult || !strings.Contains(err.Error(), "up to 2026-11-27") {
+		t.Errorf("latest before the first: %v", err)
+	}
+	if _, err := findRun(t.Context(), st, "2026-11-30", ""); err == nil || !strings.Contains(err.Error(), `4 runs that begin with "2026-11-30"`) {
+		t.Errorf("an ambiguous beginning: %v", err)
+	}
+	for _, name := range []string{"label:relaese", id("2026-11-27"), "aaa", "2026-12", ""} {
+		if _, err := findRun(t.Context(), st, name, ""); err == nil || Exit(new(bytes.Buffer), err) != ExitUsage {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -78,7 +79,32 @@ func parseGate(s string) (gate, error) {
 		}
 		g.groups = append(g.groups, gateGroup{dimension(d), value})
 	}
-	return g, g.parseMetric(s, left[last+1:])
+	if err := g.parseMetric(s, left[last+1:]); err != nil {
+		return g, err
+	}
+	return g, g.checkLimit(s, strings.TrimSpace(right))
+}
+
+// checkLimit refuses a limit that the number can not lie at: the gate would always hold, or never.
+func (g *gate) checkLimit(s, limit string) error {
+	low, high, what := 0.0, 1.0, "a rate"
+	switch g.stat {
+	case "n":
+		high, what = math.Inf(1), "a count"
+	case "change", "change_low", "change_high":
+		low, what = -1, "a change of a rate"
+	}
+	if g.want >= low && g.want <= high {
+		return nil
+	}
+	between := fmt.Sprintf("%s lies between %g and %g", what, low, high)
+	switch {
+	case g.stat == "n":
+		return usagef("--gate %q: %s is not negative", s, what)
+	case math.Abs(g.want) <= 100 && g.want >= 100*low && !strings.HasSuffix(limit, "%"):
+		return usagef("--gate %q: %s: write %g%% or %g", s, between, g.want, g.want/100)
+	}
+	return usagef("--gate %q: %s", s, between)
 }
 
 // gateNumber reads 0.95 and 95%.
@@ -295,7 +321,9 @@ func (g *gate) knownCriterion(p *aggregatePart) error {
 		ids = append(ids, c.ID)
 	}
 	for _, c := range p.numbers.facts.criteria {
-		ids = append(ids, c.id)
+		if !slices.Contains(ids, c.id) {
+			ids = append(ids, c.id)
+		}
 	}
 	if slices.Contains(ids, g.crit) {
 		return nil

@@ -23,6 +23,9 @@ func TestParseGate(t *testing.T) {
 		"service:ops/agent:x/criterion:goal_met<1": "criterion_service_agent met_rate  < 1 goal_met ops x",
 		"service:/passed>=0":                       "service passed  >= 0 ",
 		"passed.ungraded<=0.05":                    "overall passed ungraded <= 0.05",
+		"passed.n>=200":                            "overall passed n >= 200",
+		"passed.change>=-5%":                       "overall passed change >= -0.05",
+		"safe>=100%":                               "overall safe  >= 1",
 	} {
 		g, err := parseGate(s)
 		if err != nil {
@@ -53,6 +56,12 @@ func TestParseGate(t *testing.T) {
 		"service:x>=1":        "no such metric",
 		"criterion:a/safe>=1": "is no group",
 		"met_rate>=1":         "no such metric",
+		"safe>=95":            "a rate lies between 0 and 1: write 95% or 0.95",
+		"safe.low>=1.5":       "write 1.5% or 0.015",
+		"safe>=150%":          "a rate lies between 0 and 1",
+		"safe>=-0.1":          "a rate lies between 0 and 1",
+		"passed.change>=-5":   "a change of a rate lies between -1 and 1: write -5% or -0.05",
+		"passed.n>=-1":        "a count is not negative",
 	} {
 		_, err := parseGate(s)
 		if err == nil || !strings.Contains(err.Error(), want) || Exit(new(bytes.Buffer), err) != ExitUsage {

@@ -31,6 +31,8 @@ type RunLine struct {
 	AsOf         time.Time `json:"as_of"`
 	Label        string    `json:"label,omitempty"`
 	Evaluator    string    `json:"evaluator"`
+	Rubric       string    `json:"rubric"`
+	RubricSHA256 string    `json:"rubric_sha256"`
 	Kind         string    `json:"kind"` // what was graded: session, skill, tool_call, tool, skill_package, task
 	Judges       []string  `json:"judges"`
 	Mode         string    `json:"judge_mode"`
@@ -123,7 +125,7 @@ func ListRuns(ctx context.Context, cfg *Config, log *slog.Logger) (*RunList, err
 	g.SetLimit(readersOfRuns)
 	for i, r := range runs {
 		g.Go(func() error {
-			line := RunLine{RunID: r.RunID, AsOf: asOfRun(r), Label: r.Label, Evaluator: r.Evaluator, Kind: r.Kind, Judges: r.JudgeModels, Mode: r.JudgeMode, Offline: r.Offline, State: r.State,
+			line := RunLine{RunID: r.RunID, AsOf: asOfRun(r), Label: r.Label, Evaluator: r.Evaluator, Rubric: r.Rubric, RubricSHA256: r.RubricSHA256, Kind: r.Kind, Judges: r.JudgeModels, Mode: r.JudgeMode, Offline: r.Offline, State: r.State,
 				Eligible: int(r.Eligible), Sampled: int(r.Sampled), Graded: int(r.Graded), Ungraded: int(r.Ungraded), NotAttempted: int(r.NotAttempted)}
 			if r.Kind == evaluator.OfTasks || isCalibration(&r) { // a rate over both arms, or over variants, would mean nothing
 				out.Runs[i] = line
@@ -156,7 +158,7 @@ func (l *RunList) WriteText(w io.Writer) {
 		return
 	}
 	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(tw, "RUN\tAS OF\tLABEL\tEVALUATOR\tJUDGE\tSTATE\tGRADED\tPASSED\tSAFE")
+	fmt.Fprintln(tw, "RUN\tAS OF\tLABEL\tEVALUATOR\tRUBRIC\tJUDGE\tSTATE\tGRADED\tPASSED\tSAFE")
 	for _, r := range l.Runs {
 		judge := strings.Join(r.Judges, ",")
 		if r.Offline {
@@ -173,11 +175,14 @@ func (l *RunList) WriteText(w io.Writer) {
 		if r.State == "no_result" {
 			passed, safe = "no result", "no result"
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", printable(r.RunID, 40), r.AsOf.Format("2006-01-02 15:04"), dash(printable(r.Label, 24)),
-			printable(r.Evaluator, 24), printable(judge, 48), r.State, graded, passed, safe)
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", printable(r.RunID, 40), r.AsOf.Format("2006-01-02 15:04"), dash(printable(r.Label, 24)),
+			printable(r.Evaluator, 24), printable(r.Rubric, 24)+" "+shortHash(r.RubricSHA256), printable(judge, 48), r.State, graded, passed, safe)
 	}
 	_ = tw.Flush() // stdout: nobody could be told
 }
+
+// shortHash is enough of a hash to tell two by eye.
+func shortHash(s string) string { return printable(s[:min(len(s), 8)], 8) }
 
 func dash(s string) string {
 	if s == "" {

@@ -41,7 +41,7 @@ func ShowRun(ctx context.Context, cfg *Config, id string, log *slog.Logger) (*Ru
 	if err != nil {
 		return nil, err
 	}
-	runs, err := findRun(ctx, root.Store, id)
+	runs, err := findRun(ctx, root.Store, id, cfg.latestUntil())
 	if err != nil {
 		return nil, err
 	}

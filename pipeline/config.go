@@ -210,6 +210,14 @@ func configKeys(t reflect.Type) []string {
 	return slices.Compact(keys)
 }
 
+// latestUntil is the last date of runs that latest may be, where an as-of was given: who asks about an earlier day gets its numbers.
+func (c *Config) latestUntil() string {
+	if c.AsOf == "" {
+		return ""
+	}
+	return c.asOf.Format(time.DateOnly)
+}
+
 // Complete fills in what was left out and refuses what cannot be.
 func (c *Config) Complete(now time.Time) error {
 	c.asOf = now.UTC()

@@ -146,7 +146,7 @@ func earlierCalibration(ctx context.Context, cfg *Config, file, id string, log *
 	if err != nil {
 		return nil, err
 	}
-	rows, err := findRun(ctx, root.Store, id)
+	rows, err := findRun(ctx, root.Store, id, cfg.latestUntil())
 	if err != nil {
 		return nil, fmt.Errorf("--labels %s: %w", file, err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/tracejury/tracejury/pipeline/store"
 	"github.com/tracejury/tracejury/pipeline/table"
@@ -13,9 +12,9 @@ import (
 
 // findPart finds the part of a run that is wanted. For latest that is the newest run that has such a part: the newest of all may be
 // of another kind.
-func findPart(ctx context.Context, st store.Store, id, what string, wanted func(schema.Run) bool) (schema.Run, error) {
+func findPart(ctx context.Context, st store.Store, id, until, what string, wanted func(schema.Run) bool) (schema.Run, error) {
 	if id != "latest" {
-		runs, err := findRun(ctx, st, id)
+		runs, err := findRun(ctx, st, id, until)
 		if err != nil {
 			return schema.Run{}, err
 		}
@@ -24,21 +23,10 @@ func findPart(ctx context.Context, st store.Store, id, what string, wanted func(
 		}
 		return schema.Run{}, &ExitError{Code: ExitUsage, Err: fmt.Errorf("run %s graded no %s: there is nothing to export", id, what)}
 	}
-	var objects []store.Object
-	for obj, err := range st.List(ctx, schema.Runs.Name+"/", store.ListOptions{KeysOnly: true}) {
-		if err != nil {
-			return schema.Run{}, fmt.Errorf("list runs: %w", err)
-		}
-		if runDate(obj.Key) != "" {
-			objects = append(objects, obj)
-		}
+	objects, err := runObjects(ctx, st, until)
+	if err != nil {
+		return schema.Run{}, err
 	}
-	slices.SortStableFunc(objects, func(a, b store.Object) int { // as findRun chooses: highest date, then written last
-		if d := strings.Compare(runDate(b.Key), runDate(a.Key)); d != 0 {
-			return d
-		}
-		return b.Modified.Compare(a.Modified)
-	})
 	for _, obj := range objects {
 		runs, _, err := table.Read[schema.Run](ctx, st, obj.Key)
 		if err != nil {

@@ -52,7 +52,7 @@ func (x *exportJoin) gather(ctx context.Context, log *slog.Logger) (*exports.Inp
 	if in.Tools, err = exportTools(ctx, cfg, root); err != nil || e.Rubric != "" {
 		return in, err
 	}
-	runs, err := exportRuns(ctx, root, e.Run)
+	runs, err := exportRuns(ctx, root, e.Run, cfg.latestUntil())
 	if err != nil {
 		return nil, err
 	}
@@ -85,15 +85,15 @@ func (x *exportJoin) gather(ctx context.Context, log *slog.Logger) (*exports.Inp
 
 // exportRuns finds the parts of the run to export, that of sessions first. The latest is that of aggregate; if it graded no session,
 // the newest that did, where there is one.
-func exportRuns(ctx context.Context, root *Root, id string) ([]schema.Run, error) {
+func exportRuns(ctx context.Context, root *Root, id, until string) ([]schema.Run, error) {
 	ofSessions := func(r schema.Run) bool { return r.Evaluator == mainEvaluator }
-	runs, err := findRun(ctx, root.Store, id)
+	runs, err := findRun(ctx, root.Store, id, until)
 	if err != nil {
 		return nil, err
 	}
 	if id == "latest" && !slices.ContainsFunc(runs, ofSessions) {
-		if run, err := findPart(ctx, root.Store, id, "session", ofSessions); err == nil {
-			if runs, err = findRun(ctx, root.Store, run.RunID); err != nil {
+		if run, err := findPart(ctx, root.Store, id, until, "session", ofSessions); err == nil {
+			if runs, err = findRun(ctx, root.Store, run.RunID, until); err != nil {
 				return nil, err
 			}
 		}

@@ -51,7 +51,7 @@ func exportTools(ctx context.Context, cfg *Config, root *Root) (*exports.Tools, 
 		}
 		return toolsOf(root, &exports.Tools{}, newestDefinitions(defined), e.Server)
 	}
-	run, err := findPart(ctx, root.Store, e.Tools, "tool", func(r schema.Run) bool { return r.Kind == "tool" })
+	run, err := findPart(ctx, root.Store, e.Tools, cfg.latestUntil(), "tool", func(r schema.Run) bool { return r.Kind == "tool" })
 	if err != nil {
 		return nil, err
 	}

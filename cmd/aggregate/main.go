@@ -23,7 +23,7 @@ const help = `Turn the verdicts of a run into rates with intervals, and draw the
 
 type job struct {
 	cli.Common
-	RunID        string   `name:"run" help:"A run id, label:NAME for the newest with that label, or latest: of the newest date, without filter and label where there is one." placeholder:"ID"`
+	RunID        string   `name:"run" help:"A run id or its beginning, label:NAME for the newest with that label, or latest: of the newest date up to --as-of, without filter and label where there is one." placeholder:"ID"`
 	Level        float64  `help:"Confidence level of the intervals (${aggregate_level})." placeholder:"P"`
 	Width        float64  `help:"A width of an interval to plan for (${aggregate_width})." placeholder:"W"`
 	GroupBy      string   `help:"Further groups: pairs such as agent+model,criterion+skill." placeholder:"PAIRS"`

@@ -21,7 +21,7 @@ Credentials for --push come from the AWS chain, from Entra (azidentity) and from
 
 type job struct {
 	cli.Common
-	RunID              string `name:"run" help:"A run id, or latest." placeholder:"ID"`
+	RunID              string `name:"run" help:"A run id or its beginning, label:NAME, or latest: the newest up to --as-of, where that is given." placeholder:"ID"`
 	To                 string `help:"Targets, separated by commas: agentarts, agentcore, csv, foundry, jsonl, labels, otlp, outcomes, parquet." placeholder:"NAMES"`
 	Out                string `help:"Directory to write to (${export_out})." placeholder:"DIR"`
 	Rubric             string `help:"A built-in rubric or a YAML file that goes out without a run, with the tasks of --suite where given." placeholder:"NAME|FILE"`
