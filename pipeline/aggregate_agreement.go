@@ -281,7 +281,19 @@ func (a *LabelAgreement) correct(t *tally, level float64) error {
 		a.CorrectNote = "needs labels of both kinds, met and not met"
 		return nil
 	}
-	e, err := stats.RoganGladen(float64(t.met)/float64(t.n()), t.n(), a.Accuracy, level)
+	rate, n := float64(t.met)/float64(t.n()), t.n()
+	if t.weighted { // the rate that is printed, with the observations that its sample amounts to
+		est, err := t.estimate(level)
+		if undefined, ok := asUndefined(err); ok {
+			a.CorrectNote = undefined.Reason
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		rate, n = est.Value, max(1, min(n, int(est.Effective)))
+	}
+	e, err := stats.RoganGladen(rate, n, a.Accuracy, level)
 	if undefined, ok := asUndefined(err); ok {
 		a.CorrectNote = undefined.Reason
 		return nil
@@ -289,7 +301,7 @@ func (a *LabelAgreement) correct(t *tally, level float64) error {
 	if err != nil {
 		return err
 	}
-	a.Corrected = &Corrected{e.Value, e.Interval.Low, e.Interval.High, level, e.Interval.Method, t.n()}
+	a.Corrected = &Corrected{e.Value, e.Interval.Low, e.Interval.High, level, e.Interval.Method, n}
 	return nil
 }
 
@@ -307,7 +319,11 @@ func correctedRows(s *LabelSummary, aggs []schema.Aggregate) []schema.Aggregate 
 		row.Metric, row.Method, row.Primary, row.FallbackFrom = metricCorrected, a.Corrected.Method, false, ""
 		row.Estimate, row.Low, row.High = new(a.Corrected.Rate), new(a.Corrected.Low), new(a.Corrected.High)
 		row.Worst, row.Best, row.AdjustedP, row.BaselineRun, row.Change, row.ChangeLow, row.ChangeHigh, row.DetectableChange = nil, nil, nil, "", nil, nil, nil, nil
-		row.Reason = fmt.Sprintf("corrected for judge errors seen in %d labels: sensitivity %.3f of %d, specificity %.3f of %d", a.Items, a.Accuracy.Sensitivity, a.Accuracy.Positives, a.Accuracy.Specificity, a.Accuracy.Negatives)
+		weighted := ""
+		if strings.HasPrefix(row.Reason, weightedReason) {
+			weighted = weightedReason + "; "
+		}
+		row.Reason = weighted + fmt.Sprintf("corrected for judge errors seen in %d labels: sensitivity %.3f of %d, specificity %.3f of %d", a.Items, a.Accuracy.Sensitivity, a.Accuracy.Positives, a.Accuracy.Specificity, a.Accuracy.Negatives)
 		out = append(out, row)
 	}
 	return out

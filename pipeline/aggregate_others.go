@@ -64,10 +64,15 @@ func meanOf(aggs []schema.Aggregate, criterion string, wanted bool) string {
 		return ""
 	}
 	point := func(v *float64) string { return fmt.Sprintf("%.2f", *v) }
-	if a.Low == nil || a.High == nil {
-		return fmt.Sprintf("%s of %d", point(a.Estimate), a.N)
+	text := point(a.Estimate)
+	if a.Low != nil && a.High != nil {
+		text += fmt.Sprintf(" (%s)", rangeOf(a, point))
 	}
-	return fmt.Sprintf("%s (%s) of %d", point(a.Estimate), rangeOf(a, point), a.N)
+	text += fmt.Sprintf(" of %d", a.N)
+	if strings.HasPrefix(a.Reason, weightedReason) {
+		text += " †"
+	}
+	return text
 }
 
 // findAggregate is the primary row of a group and metric.

@@ -88,7 +88,7 @@ func (n *numbers) rows(ctx context.Context, level float64) ([]schema.Aggregate, 
 		return nil, err
 	}
 	out := slices.Concat(parts...)
-	scores, err := n.facts.scoreRows(ctx, level)
+	scores, err := n.facts.scoreRows(ctx, n.subjects, level)
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +176,7 @@ func (t *tally) bounds() (worst, best *float64) {
 const metricMeanScore = "mean_score"
 
 // scoreRows are the mean scores of criteria that are scored, overall and by service.
-func (f *facts) scoreRows(ctx context.Context, level float64) ([]schema.Aggregate, error) {
+func (f *facts) scoreRows(ctx context.Context, bySubject []cell, level float64) ([]schema.Aggregate, error) {
 	type key struct {
 		criterion, service int32 // service -1: overall
 	}
@@ -194,6 +194,10 @@ func (f *facts) scoreRows(ctx context.Context, level float64) ([]schema.Aggregat
 	slices.SortFunc(keys, func(a, b key) int {
 		return cmp.Or(cmp.Compare(a.criterion, b.criterion), cmp.Compare(a.service, b.service))
 	})
+	var whole map[[2]string][2]int
+	if f.strata != nil {
+		whole = f.perService(true, bySubject)
+	}
 	var out []schema.Aggregate
 	for _, k := range keys {
 		c := f.criteria[k.criterion].id
@@ -202,7 +206,15 @@ func (f *facts) scoreRows(ctx context.Context, level float64) ([]schema.Aggregat
 		if k.service >= 0 {
 			row.GroupBy, row.Group = "criterion_service", joinGroup([]string{c, f.names[dimService][k.service]})
 		}
-		if err := fillMean(ctx, &row, values[k]); err != nil {
+		fill := func() error { return fillMean(ctx, &row, values[k]) }
+		if k.service < 0 && f.strata != nil {
+			parts := map[string][]float64{}
+			for i, name := range f.names[dimService] {
+				parts[name] = values[key{k.criterion, int32(i)}]
+			}
+			fill = func() error { return f.fillWeightedMean(&row, parts, whole) }
+		}
+		if err := fill(); err != nil {
 			return nil, err
 		}
 		out = append(out, row)

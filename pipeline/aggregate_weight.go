@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -124,6 +125,11 @@ func (f *facts) perService(criterion bool, bySubject []cell) map[[2]string][2]in
 	return out
 }
 
+// size is how many units a service has. A session may hold several, such as skills: there are as many more of them as of sessions.
+func (s *runStratum) size(p *servicePart) int {
+	return max(int(math.Round(float64(s.eligible)/float64(s.attempted)*float64(p.all))), p.graded)
+}
+
 // domain is the tally as a stratified sample. met and in say what of a part counts.
 func (t *tally) domain(met, in func(p *servicePart) int) []stats.DomainStratum {
 	out := make([]stats.DomainStratum, 0, len(t.parts))
@@ -133,9 +139,7 @@ func (t *tally) domain(met, in func(p *servicePart) int) []stats.DomainStratum {
 		if s == nil || s.attempted == 0 || p.all == 0 {
 			continue
 		}
-		// A session may hold several units, such as skills: there are as many more of them as of sessions.
-		size := int(math.Round(float64(s.eligible) / float64(s.attempted) * float64(p.all)))
-		out = append(out, stats.DomainStratum{Size: max(size, p.graded), Sampled: p.graded, In: in(p), Met: met(p)})
+		out = append(out, stats.DomainStratum{Size: s.size(p), Sampled: p.graded, In: in(p), Met: met(p)})
 	}
 	return out
 }
@@ -201,6 +205,55 @@ func (t *tally) weightedRows(base schema.Aggregate, level float64) ([]schema.Agg
 	exact := row
 	exact.Primary, exact.Low, exact.High, exact.Method, exact.Reason = false, new(iv.Low), new(iv.High), iv.Method, weightedReason
 	return append(rows, exact), nil
+}
+
+// fillWeightedMean is the mean of the scores on a criterion, by service, in which every service counts by its eligible sessions.
+func (f *facts) fillWeightedMean(row *schema.Aggregate, scores map[string][]float64, whole map[[2]string][2]int) error {
+	row.Method, row.Reason = "none", weightedReason
+	if name, eligible := f.strata.unreached(); eligible > 0 {
+		row.Reason += fmt.Sprintf("; none of the %d eligible sessions of service %s was judged", eligible, dash(printable(name, 64)))
+		return nil
+	}
+	var rate []stats.DomainStratum
+	var mean []stats.ScoreStratum
+	proportion := true
+	for _, name := range slices.Sorted(maps.Keys(scores)) {
+		s, total := f.strata[name], whole[[2]string{row.Criterion + "\x00" + metricMetRate, name}]
+		if s == nil || s.attempted == 0 || total[0] == 0 {
+			continue
+		}
+		part := servicePart{all: total[0], graded: total[1], in: len(scores[name])}
+		for _, v := range scores[name] {
+			if v == 1 {
+				part.met++
+			}
+			proportion = proportion && (v == 0 || v == 1)
+		}
+		size := s.size(&part)
+		rate = append(rate, stats.DomainStratum{Size: size, Sampled: part.graded, In: part.in, Met: part.met})
+		mean = append(mean, stats.ScoreStratum{Size: size, Sampled: part.graded, Values: scores[name]})
+	}
+	estimate := func() (stats.Estimate, error) { return stats.StratifiedMean(mean, row.Level) }
+	if proportion {
+		estimate = func() (stats.Estimate, error) { return stats.StratifiedDomain(rate, row.Level) }
+	}
+	est, err := estimate()
+	undefined, isUndefined := asUndefined(err)
+	if err != nil && !isUndefined {
+		return err
+	}
+	if err == nil || est.Value > 0 {
+		row.Estimate = new(est.Value)
+	}
+	if isUndefined {
+		row.Reason += "; " + undefined.Reason
+		return nil
+	}
+	row.Method, row.Low, row.High = est.Interval.Method, new(max(est.Interval.Low, 0)), new(min(est.Interval.High, 1))
+	if est.Interval.Reason != "" {
+		row.Reason += "; " + est.Interval.Reason
+	}
+	return nil
 }
 
 // without is what of the whole is not in part. Both are of one run and one metric.

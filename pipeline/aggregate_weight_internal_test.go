@@ -243,3 +243,73 @@ func TestDrawPerService(t *testing.T) {
 		t.Errorf("attempted %+v", strata)
 	}
 }
+
+// Means of scores are weighted as rates are: a small service that was drawn whole does not pull the mean its way.
+func TestWeightedMeans(t *testing.T) {
+	for name, c := range map[string]struct {
+		ops, help float64 // of the ten sessions of each: the first five, which the others are 0.2 below
+		method    string
+	}{
+		"scores":     {0.9, 0.4, stats.MethodStratifiedMean},
+		"yes and no": {1, 0, stats.MethodStratified},
+	} {
+		n := bothServices()
+		n.stratify(1, map[string]int{"ops": 990, "help": 10}) // 1,000 and 20 eligible
+		seen := map[string]int{}
+		for i := range n.verdicts {
+			v := &n.verdicts[i]
+			if v.Criterion != "goal_met" {
+				continue
+			}
+			score := map[string]float64{"ops": c.ops, "help": c.help}[v.Service]
+			if seen[v.Service]++; c.method == stats.MethodStratifiedMean && seen[v.Service] > 5 {
+				score -= 0.2
+			}
+			v.Verdict, v.Score = "scored", &score
+		}
+		rows, err := n.numbers(t).rows(t.Context(), 0.95)
+		if err != nil {
+			t.Fatal(err)
+		}
+		low := 0.0
+		if c.method == stats.MethodStratifiedMean {
+			low = 0.1 // the mean is that much below the first five
+		}
+		for _, want := range []struct {
+			by, group string
+			mean      float64
+			weighted  bool
+		}{
+			{"criterion", "goal_met", (1000*(c.ops-low) + 20*(c.help-low)) / 1020, true},
+			{"criterion_service", "goal_met/ops", c.ops - low, false}, {"criterion_service", "goal_met/help", c.help - low, false},
+		} {
+			at := slices.IndexFunc(rows, func(r schema.Aggregate) bool {
+				return r.Metric == metricMeanScore && r.GroupBy == want.by && r.Group == want.group
+			})
+			if at < 0 {
+				t.Fatalf("%s: no mean of %s", name, want.group)
+			}
+			r := rows[at]
+			if r.Estimate == nil || math.Abs(*r.Estimate-want.mean) > 1e-12 || strings.HasPrefix(r.Reason, weightedReason) != want.weighted {
+				t.Errorf("%s: %s: got %v (%s), want %g", name, want.group, r.Estimate, r.Reason, want.mean)
+			}
+			if want.weighted && (r.Method != c.method || r.Low == nil || *r.Low < 0 || *r.High > 1 || *r.Low > want.mean || *r.High < want.mean) {
+				t.Errorf("%s: %s: interval %v to %v by %s", name, want.group, r.Low, r.High, r.Method)
+			}
+		}
+	}
+}
+
+// The corrected rate of a weighted run corrects the weighted rate.
+func TestWeightedRateIsCorrected(t *testing.T) {
+	n := bothServices()
+	n.stratify(1, map[string]int{"ops": 990, "help": 10})
+	tl := n.numbers(t).find("criterion", "goal_met", "met_rate")
+	a := LabelAgreement{Accuracy: stats.Accuracy{Sensitivity: 1, Positives: 50, Specificity: 1, Negatives: 50}}
+	if err := a.correct(tl, 0.95); err != nil || a.Corrected == nil {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	if want := (1000*0.9 + 20*0.2) / 1020; math.Abs(a.Corrected.Rate-want) > 1e-12 || a.Corrected.N > 20 {
+		t.Errorf("a perfect judge's rate became %+v, want %g", a.Corrected, want)
+	}
+}

@@ -69,6 +69,8 @@ func methodText(method string) string {
 		return "Wilson, finite population"
 	case stats.MethodStratified:
 		return "Wilson, weighted"
+	case stats.MethodStratifiedMean:
+		return "Student's t, weighted"
 	case stats.MethodKornGraubard:
 		return "Korn–Graubard"
 	case stats.MethodClopperPearson:
