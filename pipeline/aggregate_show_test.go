@@ -128,7 +128,7 @@ func TestShowRefuses(t *testing.T) {
 		"session":      "want session:",
 		"session:":     "name a session",
 		"session:zzzz": "holds no session",
-		"run:2026":     "holds no run",
+		"run:2027":     "holds no run",
 		"session:s":    "fits",
 	} {
 		_, err := pipeline.Show(context.Background(), cfg, what, quiet())
