@@ -66,6 +66,7 @@ type evaluateRun struct {
 	root         *Root
 	mask         *mask.Masker
 	contentSince time.Time
+	met          metSessions
 	parts        []*part      // one an evaluator, in order of their names
 	panel        []seat       // the judges; most runs have one
 	cache        *sharedCache // nil: there is none
@@ -268,7 +269,7 @@ func (e *evaluateRun) stateError() error {
 	s := &e.sum
 	switch s.State {
 	case "no_result":
-		return &ExitError{Code: ExitNoResult, Err: errors.New(e.noResult())}
+		return &ExitError{Code: ExitNoResult, Err: errors.New(e.noResult()), Hint: e.noResultHint()}
 	case "partial":
 		if s.NotAttempted == 0 {
 			return &ExitError{Code: ExitService, Err: fmt.Errorf("the judge service failed for %d of %d subjects of run %s%s", s.Ungraded, s.Graded+s.Ungraded, s.RunID, s.causes()),
@@ -355,6 +356,14 @@ func (e *evaluateRun) noResult() string {
 		return fmt.Sprintf("run %s has no result: no eligible %s from %s to %s", e.runID, e.sum.Noun, e.window.from, e.window.to)
 	}
 	return fmt.Sprintf("run %s has no result: %d of %d subjects could not be graded (more than 10 %%)", e.runID, e.sum.Ungraded, e.sum.Graded+e.sum.Ungraded)
+}
+
+// noResultHint says what to change where nothing was eligible.
+func (e *evaluateRun) noResultHint() string {
+	if e.sum.Eligible > 0 || e.window.from == "" {
+		return ""
+	}
+	return e.met.hint(&e.cfg.Evaluate)
 }
 
 // runRow is the row of runs of one part.

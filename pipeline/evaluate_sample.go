@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/tracejury/tracejury/judge"
@@ -88,12 +90,17 @@ func (e *evaluateRun) findEligible(ctx context.Context) (eligible []candidate, c
 
 // eachOfWindow reads the sessions of a window, and says of each why it cannot be judged, "" if it can.
 func (e *evaluateRun) eachOfWindow(ctx context.Context, w window, do func(c candidate, why string)) error {
+	e.met.searched = true
 	for obj, err := range e.root.Store.List(ctx, schema.Sessions.Name+"/", store.ListOptions{KeysOnly: true}) {
 		if err != nil {
 			return fmt.Errorf("list sessions: %w", err)
 		}
 		m := dayBucket.FindStringSubmatch(obj.Key)
-		if m == nil || !w.holds(m[2]) {
+		if m == nil {
+			continue
+		}
+		e.met.day(m[2])
+		if !w.holds(m[2]) {
 			continue
 		}
 		rows, _, err := table.Read[schema.Session](ctx, e.root.Store, obj.Key)
@@ -102,10 +109,58 @@ func (e *evaluateRun) eachOfWindow(ctx context.Context, w window, do func(c cand
 		}
 		for _, s := range rows {
 			c := candidate{row: s, dt: m[2], key: obj.Key}
+			e.met.session(&s)
 			do(c, e.whyNot(&c))
 		}
 	}
 	return nil
+}
+
+// metSessions is what a search for sessions came by, to say what to change where none was eligible.
+type metSessions struct {
+	searched         bool
+	first, last      string // days that hold sessions, in the window or not
+	services, agents map[string]bool
+}
+
+// maxMet bounds the names that are kept for a hint.
+const maxMet = 500
+
+func (m *metSessions) day(dt string) {
+	if m.first == "" || dt < m.first {
+		m.first = dt
+	}
+	m.last = max(m.last, dt)
+}
+
+func (m *metSessions) session(s *schema.Session) {
+	if m.services == nil {
+		m.services, m.agents = map[string]bool{}, map[string]bool{}
+	}
+	for _, x := range []struct {
+		names map[string]bool
+		name  string
+	}{{m.services, s.Service}, {m.agents, s.Agent}} {
+		if x.name != "" && len(x.names) < maxMet {
+			x.names[printable(x.name, 64)] = true
+		}
+	}
+}
+
+// hint says what would find sessions; "" where that is not known.
+func (m *metSessions) hint(c *EvaluateConfig) string {
+	switch {
+	case !m.searched:
+	case m.first == "":
+		return "the tables hold no session: run ingest with the same --data first"
+	case m.services == nil:
+		return fmt.Sprintf("the tables hold sessions from %s to %s: --as-of and --days choose the window", m.first, m.last)
+	case c.Service != "" && !m.services[printable(c.Service, 64)] && len(m.services) > 0:
+		return fmt.Sprintf("no session of the window has the service %q: %s", printable(c.Service, 64), suggest(c.Service, slices.Sorted(maps.Keys(m.services))))
+	case c.Agent != "" && !m.agents[printable(c.Agent, 64)] && len(m.agents) > 0:
+		return fmt.Sprintf("no session of the window has the agent %q: %s", printable(c.Agent, 64), suggest(c.Agent, slices.Sorted(maps.Keys(m.agents))))
+	}
+	return ""
 }
 
 // drawSample takes the n eligible sessions with the smallest hash of seed and key, in that order.
