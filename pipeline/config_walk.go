@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"strings"
 	"time"
@@ -24,12 +25,16 @@ func Defaults() map[string]string {
 	return out
 }
 
-// refuseNegative finds the first number below zero: no key has a use for one, and a default would hide it.
+// refuseNegative finds the first number below zero or not finite: no key has a use for one; a default would hide the first, and a
+// budget of NaN or infinity would bound nothing.
 func (c *Config) refuseNegative() error {
 	var err error
 	walkConfig(reflect.ValueOf(c).Elem(), "", func(path string, v reflect.Value) {
 		if err == nil && (v.CanInt() && v.Int() < 0 || v.CanFloat() && v.Float() < 0) {
 			err = usagef("%s: %v: must not be negative", path, v.Interface())
+		}
+		if err == nil && v.CanFloat() && (math.IsNaN(v.Float()) || math.IsInf(v.Float(), 0)) {
+			err = usagef("%s: %v: want a finite number", path, v.Interface())
 		}
 	})
 	return err

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"os"
 	"os/signal"
 	"strings"
@@ -120,12 +121,12 @@ func Main(name, help string, job Job, args []string, stdout, stderr io.Writer) i
 	return pipeline.Exit(stderr, err)
 }
 
-// positive refuses a number of zero or less that somebody typed: laid over the configuration it would say nothing, and the
-// default would be taken without a word.
+// positive refuses a number that is not above zero, or is not finite, that somebody typed: laid over the configuration zero
+// would say nothing, and a bound of NaN or infinity bounds nothing.
 func positive(parsed *kong.Context) error {
 	for _, f := range parsed.Flags() {
 		v := f.Target
-		if f.Set && (v.CanInt() && v.Int() <= 0 || v.CanFloat() && v.Float() <= 0) {
+		if f.Set && (v.CanInt() && v.Int() <= 0 || v.CanFloat() && !(v.Float() > 0 && v.Float() <= math.MaxFloat64)) {
 			return fmt.Errorf("--%s %v: want a number above zero; leave the flag out for the default", f.Name, v.Interface())
 		}
 	}

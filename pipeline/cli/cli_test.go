@@ -33,6 +33,8 @@ func TestMain_NumbersAreAboveZero(t *testing.T) {
 		{"--days 0", "--days 0: want a number above zero"},
 		{"--days=-3", "--days -3: want a number above zero"},
 		{"--level 0", "--level 0: want a number above zero"},
+		{"--level NaN", "--level NaN: want a number above zero"},
+		{"--level Inf", "--level +Inf: want a number above zero"},
 		{"--days x", "--days"},
 	} {
 		var j job
