@@ -110,6 +110,9 @@ var ErrStopped = errors.New("judging has stopped")
 // ErrNotAllowed is the error of a request of which may refused an attempt: see [Caller.Ask].
 var ErrNotAllowed = errors.New("the call is not allowed")
 
+// maxText is far beyond any answer, and fits a record of the ledger however it is escaped: one subject's reply ends no run.
+const maxText = 1 << 20
+
 // Do asks the judge and retries what can be retried. onAttempt, which may be nil, is told each attempt before Do goes on;
 // it runs on the caller's goroutine. The error is a *judge.CallError, or that of ctx.
 func (c *Caller) Do(ctx context.Context, req *judge.Request, onAttempt func(Attempt)) (judge.Reply, error) {
@@ -158,6 +161,9 @@ func (c *Caller) attempt(ctx context.Context, req *judge.Request, n int) Attempt
 	defer cancel()
 	begin := c.opts.Clock.Now()
 	reply, err := c.judge.Judge(actx, req)
+	if len(reply.Text) > maxText && err == nil {
+		err = &judge.CallError{Class: judge.ClassMalformed, Usage: reply.Usage, StopReason: reply.StopReason, Err: fmt.Errorf("a reply of %d bytes: at most %d are read", len(reply.Text), maxText)}
+	}
 	latency := c.opts.Clock.Now().Sub(begin)
 	if reply.Latency == 0 {
 		reply.Latency = latency

@@ -140,8 +140,8 @@ func retryAfter(h http.Header) time.Duration {
 	if v == "" {
 		return 0
 	}
-	if s, err := strconv.ParseFloat(v, 64); err == nil && s > 0 && s < 86_400 {
-		return time.Duration(s * float64(time.Second))
+	if s, err := strconv.ParseFloat(v, 64); err == nil && s > 0 {
+		return time.Duration(min(s, 86_400) * float64(time.Second)) // the caller bounds it; what is too long is not none
 	}
 	if at, err := http.ParseTime(v); err == nil {
 		now := time.Now()

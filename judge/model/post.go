@@ -31,24 +31,49 @@ func postJSON(ctx context.Context, client *http.Client, url string, header http.
 	h.Header = header.Clone()
 	h.Header.Set("Content-Type", "application/json")
 	begin := time.Now()
-	resp, err := client.Do(h)
+	resp, err := withoutRedirects(client).Do(h)
 	if err != nil {
 		return nil, 0, &judge.CallError{Class: transportClass(err, 0), Err: err}
 	}
 	defer resp.Body.Close()
-	answer, err = io.ReadAll(io.LimitReader(resp.Body, maxBody))
+	answer, err = io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
 	if err != nil {
 		return nil, 0, &judge.CallError{Class: transportClass(err, 0), Err: fmt.Errorf("read reply: %w", err)}
 	}
+	if len(answer) > maxBody { // to ask again would cost again, for no better answer
+		return nil, 0, &judge.CallError{Class: judge.ClassMalformed, Err: fmt.Errorf("a reply of more than %d bytes", maxBody)}
+	}
+	if to := resp.Header.Get("Location"); to != "" && resp.StatusCode/100 == 3 {
+		return nil, 0, &judge.CallError{Class: judge.ClassAccess, Hint: "name the address of the service itself: neither keys nor questions follow a redirection",
+			Err: fmt.Errorf("status %d: the server sends elsewhere", resp.StatusCode)}
+	}
 	if resp.StatusCode != http.StatusOK {
 		class, hint := httpClass(resp.StatusCode, string(answer))
-		ce := &judge.CallError{Class: class, Hint: hint, RetryAfter: retryAfter(resp.Header), Err: fmt.Errorf("status %d: %w", resp.StatusCode, short(answer))}
+		ce := &judge.CallError{Class: class, Hint: hint, RetryAfter: retryAfter(resp.Header), Err: fmt.Errorf("status %d: %w", resp.StatusCode, short(withoutKeys(answer, header)))}
 		if class == judge.ClassInvalid {
 			ce.Refuses = refuses(string(answer))
 		}
 		return nil, 0, ce
 	}
 	return answer, time.Since(begin), nil
+}
+
+// withoutRedirects is client, which takes no server's word for where to send a key and a transcript: net/http takes Authorization
+// off on the way to another host, but no other header, and not the body.
+func withoutRedirects(client *http.Client) *http.Client {
+	c := *client
+	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &c
+}
+
+// withoutKeys takes out of an answer the keys that it was sent: some servers repeat them in what they refuse.
+func withoutKeys(answer []byte, header http.Header) []byte {
+	for _, name := range []string{"Authorization", "X-Api-Key"} {
+		if key := strings.TrimPrefix(header.Get(name), "Bearer "); key != "" {
+			answer = bytes.ReplaceAll(answer, []byte(key), []byte("[MASKED:key]"))
+		}
+	}
+	return answer
 }
 
 // httpClass goes by the status and, where that says too little, by the words of the answer.
