@@ -79,11 +79,14 @@ func (a Attributes) Get(key string) (otlp.Value, bool) {
 	return otlp.Value{}, false
 }
 
-// Str is the string at the first of keys that holds a non-empty one.
+// Str is the string at the first of keys that holds a non-empty one. A map or a list is its JSON: some exporters write it as text, and
+// processors make either of the other.
 func (a Attributes) Str(keys ...string) string {
 	for _, k := range keys {
-		if v, ok := a.Get(k); ok && v.Str() != "" {
-			return v.Str()
+		if v, ok := a.Get(k); ok {
+			if s := textOf(v); s != "" {
+				return s
+			}
 		}
 	}
 	return ""

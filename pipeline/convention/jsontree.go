@@ -48,6 +48,17 @@ func treeOf(v otlp.Value) (tree, bool) {
 	}
 }
 
+// textOf is a value as text: a string, or the JSON of a map or a list; "" for others.
+func textOf(v otlp.Value) string {
+	switch v.Kind() {
+	case otlp.KindString:
+		return v.Str()
+	case otlp.KindArray, otlp.KindMap:
+		return string(otlp.AppendValue(nil, v))
+	}
+	return ""
+}
+
 func structured(v otlp.Value, depth int) tree {
 	if depth > maxJSONDepth {
 		return nil

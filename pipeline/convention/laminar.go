@@ -159,7 +159,7 @@ func laminarTool(r *Record, t *teller) {
 			result.Text = flatten(field(m, "content", "output", "result", "text"))
 			result.Outcome = orOutcome(failureOnly(m), result.Outcome)
 			if result.Text == "" {
-				result.Text = v.Str()
+				result.Text = textOf(v)
 			}
 			if n, ok := wholeNumber(firstOf(field(m, "exit_code"), field(field(m, "metadata"), "exit_code"))); ok && n >= 0 {
 				result.ExitCode = &n

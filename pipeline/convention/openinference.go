@@ -178,7 +178,7 @@ func (c OpenInference) tool(r *Record, t *teller) {
 	}
 	if v, ok := a.Get("output.value"); ok {
 		var id string
-		result.Text, result.Outcome, id = toolOutput(v.Str(), result.Outcome)
+		result.Text, result.Outcome, id = toolOutput(textOf(v), result.Outcome)
 		if call.CallID == "" {
 			call.CallID = id
 		}

@@ -37,8 +37,9 @@ func numbered(a Attributes, prefix string) []map[string]any {
 }
 
 func flatValue(v otlp.Value) any {
-	if v.Kind() == otlp.KindString {
-		return v.Str()
+	switch v.Kind() {
+	case otlp.KindString, otlp.KindMap, otlp.KindArray:
+		return textOf(v)
 	}
 	return structured(v, 0)
 }

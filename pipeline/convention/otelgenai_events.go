@@ -131,7 +131,7 @@ func contentParts(v otlp.Value) []part {
 			return parts
 		}
 	}
-	return textParts(v.Str())
+	return textParts(textOf(v))
 }
 
 // choiceMessages reads gen_ai.choice: message is text, blocks, or {content, tool_calls}.
@@ -162,10 +162,11 @@ func contentMessages(role string, v otlp.Value) []message {
 	if msgs := parseMessages(v); len(msgs) > 0 {
 		return msgs
 	}
-	if v.Str() == "" {
+	text := textOf(v)
+	if text == "" {
 		return nil
 	}
-	return []message{{role: role, parts: textParts(v.Str())}}
+	return []message{{role: role, parts: textParts(text)}}
 }
 
 // genAIExports says what this record shows its exporter to export. Content is opt-in, so only what is seen is exported.
