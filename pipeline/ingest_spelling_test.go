@@ -184,7 +184,7 @@ func difference(got, want []string) string {
 	return out.String()
 }
 
-// A session is what was told, not how its attributes were spelled.
+// A session is what was told, not how its attributes were spelled. With TRACEJURY_SOAK every capture is read, else one or two of a harness.
 func TestCapturesInOtherSpellings(t *testing.T) {
 	shared := os.Getenv("TRACEJURY_SHARED")
 	if shared == "" {
@@ -197,6 +197,9 @@ func TestCapturesInOtherSpellings(t *testing.T) {
 	for _, dir := range must(filepath.Glob(filepath.Join(shared, "captures", "*", "*"))) {
 		info, err := os.Stat(dir)
 		if err != nil || !info.IsDir() || filepath.Base(filepath.Dir(dir)) == "collector" {
+			continue
+		}
+		if name := filepath.Base(dir); os.Getenv("TRACEJURY_SOAK") == "" && name != "full_pdf" && name != "tool_denied" {
 			continue
 		}
 		docs := documents(t, dir)
@@ -215,7 +218,7 @@ func TestCapturesInOtherSpellings(t *testing.T) {
 			}
 		}
 	}
-	if read < 10 {
+	if read < 5 {
 		t.Errorf("%d captures were read", read)
 	}
 }

@@ -147,9 +147,9 @@ func (p *platforms) check(t *testing.T, dir string) {
 	}
 }
 
-// faults is a random fault in some of the calls: six of so many.
-func faults(mix *rand.Rand, of int) platformtest.Fault {
-	switch x := mix.IntN(of); {
+// faults is a random fault in some of the calls.
+func faults(mix *rand.Rand) platformtest.Fault {
+	switch x := mix.IntN(40); {
 	case x < 5:
 		return platformtest.Throttle + platformtest.Fault(x)
 	case x == 5:
@@ -161,12 +161,10 @@ func faults(mix *rand.Rand, of int) platformtest.Fault {
 // TestKilledPushGoesOn kills export at random calls, before they are carried out and after, while calls are throttled, fail, are reset and
 // are slow. In the end each platform holds everything, and nothing twice.
 func TestKilledPushGoesOn(t *testing.T) {
-	rounds, kills, of := 1, 2, 150
-	if os.Getenv("TRACEJURY_SOAK") != "" {
-		rounds, kills, of = 4, 15, 40
-	} else if testing.Short() {
-		t.Skip("kills pushes, each of which waits for what was on its way")
+	if os.Getenv("TRACEJURY_SOAK") == "" {
+		t.Skip("each push waits for what was on its way; TRACEJURY_SOAK is not set, and kills at every call are tested beside the targets")
 	}
+	const rounds, kills = 4, 15
 	lake := filepath.Join(t.TempDir(), "lake")
 	gradedLake(t, lake, killedSessions)
 	for round := range rounds {
@@ -185,7 +183,7 @@ func TestKilledPushGoesOn(t *testing.T) {
 			var r *running
 			p.set(func(n int) platformtest.Fault {
 				if n < at {
-					return faults(mix, of)
+					return faults(mix)
 				}
 				if r == nil {
 					r = <-started
@@ -204,7 +202,7 @@ func TestKilledPushGoesOn(t *testing.T) {
 				t.Logf("round %d: ended by itself before call %d: exit %d %s", round, at, o.code, o.errorLine())
 			}
 		}
-		p.set(func(int) platformtest.Fault { return faults(mix, of) })
+		p.set(func(int) platformtest.Fault { return faults(mix) })
 		for n := 1; ; n++ {
 			o := w.start("export", args...).wait()
 			if o.code == exitOK {
