@@ -44,9 +44,12 @@ nightly: build ## ingest, evaluate, aggregate, export; ends with the rates and a
 test: ## unit, golden, properties, README commands, end to end: pure Go, no network
 	$(GO) test $(TESTFLAGS) ./...
 
+# The race detector sees nothing in what one goroutine does: it runs where anything is concurrent, in the code or in its tests.
+CONCURRENT = $$(grep -rlE 'errgroup|sync\.|atomic\.|[^a-z]go func|\.Go\(|<-|t\.Parallel' --include='*.go' cmd exports judge pipeline schema | xargs -n1 dirname | sort -u | sed 's|^|./|')
+
 test-all: ## test with the race detector, then S3, DuckDB and browser tests and the shared captures
 	@echo "captures: $${TRACEJURY_SHARED:-skipped, TRACEJURY_SHARED is not set}"
-	$(GO) test -race -short $(TESTFLAGS) ./...
+	$(GO) test -race -short $(TESTFLAGS) $(CONCURRENT)
 	cd testdata/integration && $(GO) test $(TESTFLAGS) ./...
 
 bench: ## benchmarks, as ratios against a peer in the same run

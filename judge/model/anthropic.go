@@ -3,6 +3,7 @@ package model
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -152,6 +153,8 @@ func messagesReply(answer []byte, latency time.Duration) (judge.Reply, error) {
 		class = judge.ClassRefused
 	case "model_context_window_exceeded":
 		class = judge.ClassOverflow
+	case "": // another service's answer, or none
+		return judge.Reply{}, &judge.CallError{Class: judge.ClassMalformed, Usage: r.Usage, Err: errors.New("the server's answer is no message of a model: it has no stop reason")}
 	default: // pause_turn too: we give no tool that a server runs
 		class = judge.ClassUnknown
 	}

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -281,5 +284,17 @@ func TestBatch_LooksThatFail(t *testing.T) {
 				t.Errorf("%+v, %v", got, err)
 			}
 		})
+	}
+}
+
+// An answer of status 200 that is no message of a model is malformed, whatever it is.
+func TestAnthropic_AnotherServicesAnswer(t *testing.T) {
+	for _, body := range []string{`{}`, `{"status":"ok"}`, `{"type":"message","content":[],"stop_reason":null}`} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }))
+		t.Cleanup(s.Close)
+		_, err := anthropicAt(t, s.URL, "claude-haiku-4-5", model.Options{}).Judge(t.Context(), mustRequest(t, demo()))
+		if ce, ok := errors.AsType[*judge.CallError](err); !ok || ce.Class != judge.ClassMalformed {
+			t.Errorf("%s: %v", body, err)
+		}
 	}
 }
