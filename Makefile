@@ -49,7 +49,7 @@ CONCURRENT = $$(grep -rlE 'errgroup|sync\.|atomic\.|[^a-z]go func|\.Go\(|<-|t\.P
 
 test-all: ## test with the race detector, then S3, DuckDB and browser tests and the shared captures
 	@echo "captures: $${TRACEJURY_SHARED:-skipped, TRACEJURY_SHARED is not set}"
-	$(GO) test -race -short $(TESTFLAGS) $(CONCURRENT)
+	$(GO) test -race -short -timeout 20m $(TESTFLAGS) $(CONCURRENT)
 	cd testdata/integration && $(GO) test $(TESTFLAGS) ./...
 
 bench: ## benchmarks, as ratios against a peer in the same run
